@@ -25,9 +25,16 @@ impl Received {
     /// The value of a header, whose name may be in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<String> {
-        let mut fields = self.lines.iter().filter_map(|line| line.split_once(": "));
-        let found = fields.find(|(field, _)| field.eq_ignore_ascii_case(name));
+        let found = self
+            .headers()
+            .find(|(field, _)| field.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.to_owned())
+    }
+
+    /// Names and values of its headers.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let fields = self.lines.iter().skip(1).filter_map(|line| line.split_once(':'));
+        fields.map(|(name, value)| (name, value.trim()))
     }
 
     /// Its first line.
@@ -131,7 +138,11 @@ fn converse(
         input.read_exact(&mut request.body).ok()?;
         let (head, body) = answer(&request);
         let length = body.len();
-        let message = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}");
+        let message = match (request.method(), head.split(' ').next()) {
+            (_, Some("204" | "304")) => format!("HTTP/1.1 {head}\r\n\r\n"),
+            ("HEAD", _) => format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n"),
+            _ => format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}"),
+        };
         output.write_all(message.as_bytes()).ok()?;
         answered(&request, &head);
     }

@@ -322,7 +322,7 @@ impl Conductor<'_> {
 
     /// Measures the disk alone, if the study asks for it. The system is idle meanwhile.
     pub(crate) fn raw_pass(&self, facts: &mut TrialFacts) -> Result<(), Stop> {
-        let LoadKind::Sequence { sessions } = self.trial.load.kind else {
+        let LoadKind::Sequence { sessions, .. } = self.trial.load.kind else {
             return Ok(());
         };
         let carried = self.workloads.iter().find_map(|one| one.transfer.as_ref());

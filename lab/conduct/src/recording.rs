@@ -8,7 +8,6 @@ use lab_host::clock::calendar;
 use lab_host::cores;
 use lab_host::machine;
 use lab_host::sysctl;
-use lab_study::plan::LoadKind;
 use lab_study::{CPU_LATENCY, Cpus};
 
 use crate::course::{Conductor, TrialFacts};
@@ -128,12 +127,13 @@ impl Conductor<'_> {
             noted.push(Warning::SharedCore);
         }
         noted.extend(self.kernel_differs());
-        if let LoadKind::Sequence { sessions } = self.trial.load.kind
-            && sessions_begun < u64::from(sessions)
+        let load = &self.trial.load;
+        if let Some(sessions) = load.kind.sessions(load.users)
+            && sessions_begun < sessions
         {
             noted.push(Warning::SequenceCut {
                 begun: sessions_begun,
-                sessions: sessions.into(),
+                sessions,
             });
         }
         let after = self.limits().request_timeout;

@@ -103,12 +103,24 @@ impl Assignment {
             .then(|| "variables for another number of users".to_owned())
     }
 
-    /// Returns the number of worker threads: one per core, but one in all for a sequence, which has only one user.
+    /// Returns the number of worker threads: one per core, but one in all for a sequence, whose users share its sessions.
     pub(crate) fn workers(&self) -> usize {
         match self.kind {
             LoadKind::Sequence { .. } => 1,
             LoadKind::Users | LoadKind::Arrival { .. } => self.cores.len().max(1),
         }
+    }
+
+    /// Returns the users of a worker, and the sessions that they share.
+    pub(crate) fn left(&self, users: usize) -> (u32, u32) {
+        let shared = match self.kind {
+            LoadKind::Sequence {
+                sessions,
+                shared: true,
+            } => sessions,
+            LoadKind::Sequence { .. } | LoadKind::Users | LoadKind::Arrival { .. } => 0,
+        };
+        (u32::try_from(users).unwrap_or(u32::MAX), shared)
     }
 
     /// Returns when a user is active, in ns of the trial.

@@ -70,6 +70,8 @@ pub(crate) struct Shared<C: Client> {
     pub(crate) end: Cell<Nanos>,
     /// Notified when a task of the worker ends.
     pub(crate) ended: Rc<Notify>,
+    /// The users of a sequence who haven't ended, and the sessions that they share and haven't begun.
+    pub(crate) left: Cell<(u32, u32)>,
 }
 
 /// A user's request in progress.
@@ -132,12 +134,31 @@ impl<C: Client> Shared<C> {
         }
     }
 
-    /// Returns the number of sessions of each user, if it is fixed.
-    pub(crate) fn sessions(&self) -> Option<u32> {
+    /// Returns true if the number of sessions is fixed.
+    pub(crate) fn is_sequence(&self) -> bool {
+        matches!(self.drive.kind, LoadKind::Sequence { .. })
+    }
+
+    /// Returns true if a user who began so many sessions has another one.
+    pub(crate) fn has_session(&self, begun: u32) -> bool {
         match self.drive.kind {
-            LoadKind::Sequence { sessions } => Some(sessions),
-            LoadKind::Users | LoadKind::Arrival { .. } => None,
+            LoadKind::Sequence { shared: true, .. } => self.left.get().1 > 0,
+            LoadKind::Sequence { sessions, .. } => begun < sessions,
+            LoadKind::Users | LoadKind::Arrival { .. } => true,
         }
+    }
+
+    /// Counts a session that begins.
+    pub(crate) fn take_session(&self) {
+        let (users, sessions) = self.left.get();
+        self.left.set((users, sessions.saturating_sub(1)));
+    }
+
+    /// Counts a user whose sequence ends. Returns true for the last one.
+    pub(crate) fn end_user(&self) -> bool {
+        let (users, sessions) = self.left.get();
+        self.left.set((users.saturating_sub(1), sessions));
+        users <= 1
     }
 
     /// Returns the nth visit of a user, from 0. Users return too rarely to store this.

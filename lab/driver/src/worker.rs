@@ -251,6 +251,7 @@ impl Worker {
             end: Cell::new(Nanos::MAX),
             zero: Cell::new(0),
             ended: Rc::clone(ended),
+            left: Cell::new(drive.left(users)),
         });
         let users: Result<Vec<_>, _> = (0..)
             .zip(mine)

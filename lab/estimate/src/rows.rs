@@ -46,7 +46,7 @@ pub fn rows(workload: &Workload, plan: &Plan) -> String {
 fn needed(data: &Data, trial: &Trial) -> Option<u64> {
     match (data.each, trial.load.kind) {
         (Each::User, _) => Some(u64::from(trial.load.users)),
-        (Each::Session, LoadKind::Sequence { sessions }) => Some(u64::from(sessions)),
+        (Each::Session, LoadKind::Sequence { .. }) => trial.load.kind.sessions(trial.load.users),
         (Each::Session, LoadKind::Arrival { .. }) => {
             let arrivals = trial.prediction.as_ref()?.arrivals?;
             Some(arrivals.trial.ceil() as u64)

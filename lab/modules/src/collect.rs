@@ -12,6 +12,7 @@ use crate::facts::{
     Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
 };
 use crate::modules::Imports;
+use crate::paths::joined;
 use crate::values;
 
 pub(crate) struct Collector<'s> {
@@ -32,6 +33,8 @@ pub(crate) struct Collector<'s> {
     groups: Vec<String>,
     /// Texts of bindings, for the names of requests.
     texts: HashMap<String, String>,
+    /// Places of the name `request` where it is a function that is called.
+    calls_of_request: Vec<u32>,
 }
 
 impl<'s> Collector<'s> {
@@ -42,22 +45,7 @@ impl<'s> Collector<'s> {
         name: &'s str,
     ) -> Self {
         let mut facts = Facts::default();
-        let module = Fact {
-            kind: Kind::Module,
-            is_async: false,
-            is_generator: false,
-            callback_of: None,
-            becomes_async: false,
-            constructs: false,
-            uses_this: false,
-            head: 0,
-            params: (0, 0),
-            bare_param: false,
-            arrow: 0,
-            expression: false,
-            end: text.len() as u32,
-            parameters: Vec::new(),
-        };
+        let module = Fact::new(Kind::Module, text.len() as u32);
         facts.functions.insert(MODULE, module);
         Collector {
             text,
@@ -71,6 +59,18 @@ impl<'s> Collector<'s> {
             callbacks: HashMap::new(),
             groups: Vec::new(),
             texts: HashMap::new(),
+            calls_of_request: Vec::new(),
+        }
+    }
+
+    /// Notes a name that reads or sets a member, or that an import or a text has.
+    fn mention(&mut self, name: &str) {
+        let mentions = &mut self.facts.mentions;
+        match name {
+            "cookieJar" | "CookieJar" => mentions.cookie_jars = true,
+            "request" => mentions.sent_requests = true,
+            "responseType" => mentions.response_types = true,
+            _ => {}
         }
     }
 
@@ -239,6 +239,9 @@ impl<'s> Collector<'s> {
                     .push(Edit::replace(span.start, span.end, "$$open"));
                 let base = format!("{:?},", self.name);
                 self.facts.fixed.push(Edit::open(at, it.span.end, base));
+                if let Some(Argument::StringLiteral(path)) = it.arguments.first() {
+                    self.facts.opened.push(joined(self.name, &path.value));
+                }
             }
             "eval" => self.problem(
                 name.span.start,
@@ -260,7 +263,7 @@ impl<'s> Collector<'s> {
 }
 
 impl<'a> Visit<'a> for Collector<'_> {
-    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
+    fn visit_function(&mut self, it: &Function<'a>, _flags: ScopeFlags) {
         let start = it.span.start;
         let (kind, head) = self.method.take().unwrap_or((Kind::Function, start + 8));
         let (callback_of, becomes_async) = self.callback(start);
@@ -272,22 +275,15 @@ impl<'a> Visit<'a> for Collector<'_> {
         }
         let parameters = self.parameters(&it.params);
         let fact = Fact {
-            kind,
             is_async: it.r#async,
             is_generator: it.generator,
             callback_of,
             becomes_async,
-            constructs: false,
-            uses_this: false,
             head,
             params: (it.params.span.start, it.params.span.end),
-            bare_param: false,
-            arrow: 0,
-            expression: false,
-            end: it.span.end,
             parameters,
+            ..Fact::new(kind, it.span.end)
         };
-        let _ = flags;
         self.enter(start, fact);
         self.visit_inside(&it.params, |own| {
             if let Some(body) = &it.body {
@@ -303,20 +299,16 @@ impl<'a> Visit<'a> for Collector<'_> {
         let params = (it.params.span.start, it.params.span.end);
         let bare_param = self.text.as_bytes().get(params.0 as usize) != Some(&b'(');
         let fact = Fact {
-            kind: Kind::Arrow,
             is_async: it.r#async,
-            is_generator: false,
             callback_of,
             becomes_async,
-            constructs: false,
-            uses_this: false,
             head: start,
             params,
             bare_param,
             arrow: arrow_place(self.text, params.1, it.body.span.start),
             expression: it.expression,
-            end: it.span.end,
             parameters,
+            ..Fact::new(Kind::Arrow, it.span.end)
         };
         self.enter(start, fact);
         if it.expression
@@ -427,11 +419,8 @@ impl<'a> Visit<'a> for Collector<'_> {
                 None => self.texts.remove(name.name.as_str()),
             };
         }
-        match (&value, &it.id) {
-            // Without a value: assigned elsewhere, or by `for … of`.
-            (None, _) => self.bind(&it.id, None),
-            (Some(_), _) => self.bind(&it.id, value),
-        }
+        // Without a value: assigned elsewhere, or by `for … of`.
+        self.bind(&it.id, value);
         walk::walk_variable_declarator(self, it);
     }
 
@@ -473,7 +462,11 @@ impl<'a> Visit<'a> for Collector<'_> {
         let label = self.label(&callee, &it.arguments);
         let method = match &it.callee {
             Expression::StaticMemberExpression(member) => {
-                Some((member.property.name.to_string(), member.property.span.start))
+                let (name, at) = (member.property.name.to_string(), member.property.span.start);
+                if name == "request" {
+                    self.calls_of_request.push(at);
+                }
+                Some((name, at))
             }
             _ => None,
         };
@@ -575,6 +568,24 @@ impl<'a> Visit<'a> for Collector<'_> {
             }
             uses.last = uses.last.max(it.span.end);
         }
+    }
+
+    fn visit_identifier_name(&mut self, it: &IdentifierName<'a>) {
+        if !self.calls_of_request.contains(&it.span.start) {
+            self.mention(&it.name);
+        }
+    }
+
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        it: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
+        self.mention(&it.binding.name);
+        walk::walk_assignment_target_property_identifier(self, it);
+    }
+
+    fn visit_string_literal(&mut self, it: &StringLiteral<'a>) {
+        self.mention(&it.value);
     }
 
     fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {

@@ -14,7 +14,7 @@ use crate::edit::{Edit, Lines, applied};
 use crate::facts::{Facts, Module};
 use crate::modules::{self, File, Imports, Parsed, error};
 use crate::shares::Shares;
-use crate::source::{Api, Files, LoadError, Site, SiteKind, Source};
+use crate::source::{Api, Files, LoadError, Mentions, Site, SiteKind, Source};
 use crate::state::Writer;
 use crate::waits::{self, Named, Waits};
 use crate::write;
@@ -33,6 +33,10 @@ pub struct Converted {
     pub variables: Vec<String>,
     /// The names that tags give requests.
     pub tag_names: Vec<String>,
+    /// The files that `open('…')` names, without those of composed names.
+    pub opened: Vec<String>,
+    /// What the files mention.
+    pub mentions: Mentions,
     /// The files as the engine runs them: names and texts.
     pub modules: Vec<(String, String)>,
     /// The module that imports them.
@@ -127,7 +131,15 @@ fn written(files: &[File]) -> Result<Converted, Vec<LoadError>> {
     variables.sort();
     variables.dedup();
     inner.variables = variables;
-    inner.tag_names = all.into_iter().flat_map(|facts| facts.tag_names).collect();
+    for facts in all {
+        inner.tag_names.extend(facts.tag_names);
+        inner.opened.extend(facts.opened);
+        inner.mentions.cookie_jars |= facts.mentions.cookie_jars;
+        inner.mentions.sent_requests |= facts.mentions.sent_requests;
+        inner.mentions.response_types |= facts.mentions.response_types;
+    }
+    inner.opened.sort();
+    inner.opened.dedup();
     Ok(inner)
 }
 
@@ -212,7 +224,7 @@ fn write_files(
         let made = write::written(&waits, &file.text, number, inner.sites.len() as u32);
         let lines = Lines::new(&file.text);
         for place in made.places {
-            let line = original(file, lines.place(place.at).0);
+            let line = file.original(lines.place(place.at).0);
             inner.sites.push(Site {
                 name: place
                     .name
@@ -237,13 +249,6 @@ fn write_files(
         }
     }
     counts
-}
-
-fn original(file: &File, line: u32) -> u32 {
-    let lines = file.lines.as_ref();
-    lines
-        .and_then(|lines| lines.get(line as usize - 1).copied())
-        .unwrap_or(line)
 }
 
 /// The beginning of a module, behind the line for the shell.

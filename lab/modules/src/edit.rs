@@ -1,4 +1,4 @@
-//! Insertions into a text. Lines stay: no edit adds or removes a line end.
+//! Places in a text, and insertions into it. Lines stay: no edit adds or removes a line end.
 
 /// Text that is put at a place, and replaces what is up to `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,22 +74,32 @@ pub(crate) fn applied(text: &str, mut edits: Vec<Edit>) -> String {
 
 /// The lines of a text.
 #[derive(Debug, Clone)]
-pub(crate) struct Lines {
+pub(crate) struct Lines<'t> {
+    text: &'t str,
     starts: Vec<u32>,
 }
 
-impl Lines {
-    pub(crate) fn new(text: &str) -> Lines {
+impl<'t> Lines<'t> {
+    pub(crate) fn new(text: &'t str) -> Lines<'t> {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1));
         Lines {
+            text,
             starts: starts.collect(),
         }
     }
 
-    /// The line and the column of an offset, from 1.
+    /// The line and the column of an offset, in characters from 1.
     pub(crate) fn place(&self, at: u32) -> (u32, u32) {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
-        (line as u32, at - self.starts[line - 1] + 1)
+        let before = self.text.get(self.starts[line - 1] as usize..at as usize);
+        let column = before.map_or(0, |before| before.chars().count());
+        (line as u32, column as u32 + 1)
     }
+}
+
+/// The offset of a problem that the parser found.
+pub(crate) fn place_of(diagnostic: &oxc_diagnostics::OxcDiagnostic) -> u32 {
+    let label = diagnostic.labels.as_ref().and_then(|labels| labels.first());
+    label.map_or(0, |label| label.offset() as u32)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::source::Mentions;
+
 /// A binding of a file, by the number that the analysis of scopes gives it.
 pub(crate) type Symbol = usize;
 /// A function, by the offset at which its node begins; the module is [`MODULE`].
@@ -43,6 +45,9 @@ pub(crate) struct Facts {
     pub(crate) variables: Vec<String>,
     /// The texts of `tags: { name: '…' }`.
     pub(crate) tag_names: Vec<String>,
+    /// The files that `open('…')` names.
+    pub(crate) opened: Vec<String>,
+    pub(crate) mentions: Mentions,
     /// Edits that don't depend on what waits: specifiers, `open`, hashbangs.
     pub(crate) fixed: Vec<super::edit::Edit>,
     pub(crate) problems: Vec<(u32, String, String)>,
@@ -129,6 +134,26 @@ pub(crate) struct Function {
 }
 
 impl Function {
+    /// A function without parameters, which begins at 0.
+    pub(crate) fn new(kind: Kind, end: u32) -> Function {
+        Function {
+            kind,
+            is_async: false,
+            is_generator: false,
+            callback_of: None,
+            becomes_async: false,
+            constructs: false,
+            uses_this: false,
+            head: 0,
+            params: (0, 0),
+            bare_param: false,
+            arrow: 0,
+            expression: false,
+            end,
+            parameters: Vec::new(),
+        }
+    }
+
     /// Whether it can be made a generator.
     pub(crate) fn can_wait(&self) -> bool {
         let kind = matches!(self.kind, Kind::Function | Kind::Arrow | Kind::Method);

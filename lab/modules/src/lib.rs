@@ -1,5 +1,5 @@
-//! The files of a script as modules for the engine: finds the functions that may wait, and writes them as generators, with
-//! the bindings of each user apart. It runs nothing.
+//! The files of a script as modules for the engine: finds the functions that may wait, and writes them as generators,
+//! keeping each user's bindings separate. It executes no code.
 
 mod collect;
 mod common;
@@ -21,4 +21,4 @@ mod write;
 
 pub use convert::{Converted, check, converted};
 pub use paths::joined;
-pub use source::{Api, Bundle, Files, LoadError, Site, SiteKind, Source};
+pub use source::{Api, Bundle, Files, LoadError, Mentions, Site, SiteKind, Source};

@@ -7,9 +7,10 @@ use oxc_ast::ast::*;
 use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{GetSpan as _, SourceType};
+use serde_json::value::RawValue;
 
 use crate::deep::{NESTING, deep, too_deep};
-use crate::edit::{Edit, Lines};
+use crate::edit::{Edit, Lines, place_of};
 use crate::facts::{Export, Facts, Imported, Module, Symbol, Value};
 use crate::paths::joined;
 use crate::source::{Api, Files, LoadError, Source};
@@ -33,9 +34,18 @@ pub(crate) struct File {
     pub(crate) specifiers: HashMap<String, Module>,
 }
 
+impl File {
+    /// The line in the source of a line of the text.
+    pub(crate) fn original(&self, line: u32) -> u32 {
+        let lines = self.lines.as_ref();
+        let found = lines.and_then(|lines| lines.get((line as usize).saturating_sub(1)));
+        found.copied().unwrap_or(line)
+    }
+}
+
 /// All files of a script, the entry first.
 #[derive(Debug, Default)]
-pub(crate) struct Files_ {
+pub(crate) struct FileSet {
     pub(crate) files: Vec<File>,
     pub(crate) sources: Vec<Source>,
 }
@@ -45,8 +55,8 @@ pub(crate) fn read(
     entry: &str,
     files: &dyn Files,
     api: &dyn Api,
-) -> Result<Files_, Vec<LoadError>> {
-    let mut all = Files_::default();
+) -> Result<FileSet, Vec<LoadError>> {
+    let mut all = FileSet::default();
     let mut numbers = HashMap::new();
     let mut problems = Vec::new();
     let entry = joined("", entry);
@@ -77,20 +87,17 @@ pub(crate) fn read(
 /// An error at an offset of a file.
 pub(crate) fn error(file: &File, at: u32, message: String, help: String) -> LoadError {
     let (line, column) = Lines::new(&file.text).place(at);
-    let (line, column) = match &file.lines {
-        Some(lines) => (lines.get(line as usize - 1).copied().unwrap_or(line), 1),
-        None => (line, column),
-    };
+    let column = if file.lines.is_none() { column } else { 1 };
     LoadError {
         file: file.name.clone(),
-        line,
+        line: file.original(line),
         column,
         message,
         help,
     }
 }
 
-fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadError>> {
+fn file(name: &str, files: &dyn Files, all: &mut FileSet) -> Result<(), Box<LoadError>> {
     let failed = |message: String| {
         Box::new(LoadError {
             file: name.to_owned(),
@@ -107,9 +114,9 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
             LONGEST >> 20
         )));
     }
-    let source = String::from_utf8(bytes.clone())
-        .map_err(|_| failed("the file is not UTF-8 text".to_owned()))?;
-    let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
+    let source =
+        std::str::from_utf8(&bytes).map_err(|_| failed("the file is not UTF-8 text".to_owned()))?;
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     if let Some(at) = too_deep(source) {
         let (line, column) = Lines::new(source).place(at);
         let message = format!("brackets are nested more than {NESTING} deep");
@@ -120,7 +127,7 @@ fn file(name: &str, files: &dyn Files, all: &mut Files_) -> Result<(), Box<LoadE
         }));
     }
     let (text, lines) = if name.ends_with(".json") {
-        let _: serde_json::Value = serde_json::from_str(source)
+        let _: &RawValue = serde_json::from_str(source)
             .map_err(|problem| failed(format!("the file is not JSON: {problem}")))?;
         (format!("export default {source}"), None)
     } else if name.ends_with(".ts") || name.ends_with(".mts") {
@@ -205,7 +212,7 @@ fn module(
     from: &str,
     specifier: &str,
     (files, api): (&dyn Files, &dyn Api),
-    all: &mut Files_,
+    all: &mut FileSet,
     numbers: &mut HashMap<String, usize>,
 ) -> Result<Module, Refusal> {
     if let Some(name) = api.resolve(specifier) {
@@ -288,11 +295,9 @@ pub(crate) fn parsed<'a>(
 ) -> Result<Parsed<'a>, Vec<LoadError>> {
     let parsed = Parser::new(allocator, &file.text, SourceType::mjs()).parse();
     let problem = |diagnostic: &oxc_diagnostics::OxcDiagnostic| {
-        let at = diagnostic.labels.as_ref().and_then(|labels| labels.first());
-        let at = at.map_or(0, |label| label.offset() as u32);
         error(
             file,
-            at,
+            place_of(diagnostic),
             diagnostic.message.to_string(),
             diagnostic.help.as_deref().unwrap_or("").to_owned(),
         )

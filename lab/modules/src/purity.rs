@@ -51,8 +51,8 @@ impl Purity<'_> {
             | Expression::RegExpLiteral(_)
             | Expression::StringLiteral(_)
             | Expression::FunctionExpression(_)
-            | Expression::ArrowFunctionExpression(_)
-            | Expression::ClassExpression(_) => true,
+            | Expression::ArrowFunctionExpression(_) => true,
+            Expression::ClassExpression(it) => self.class(it),
             Expression::Identifier(name) => self.name(name),
             Expression::TemplateLiteral(it) => it.expressions.iter().all(|it| self.expression(it)),
             Expression::ArrayExpression(it) => it.elements.iter().all(|element| match element {
@@ -103,6 +103,26 @@ impl Purity<'_> {
             Expression::NewExpression(it) => self.construction(it),
             _ => false,
         }
+    }
+
+    /// Whether what runs at the definition of a class is pure: its parent, computed names, and static values.
+    pub(crate) fn class(&self, it: &Class<'_>) -> bool {
+        let value = |value: Option<&Expression<'_>>| value.is_none_or(|it| self.expression(it));
+        value(it.super_class.as_ref())
+            && it.body.body.iter().all(|element| {
+                let key = element.property_key().and_then(PropertyKey::as_expression);
+                value(key)
+                    && match element {
+                        ClassElement::StaticBlock(it) => it.body.is_empty(),
+                        ClassElement::PropertyDefinition(it) if it.r#static => {
+                            value(it.value.as_ref())
+                        }
+                        ClassElement::AccessorProperty(it) if it.r#static => {
+                            value(it.value.as_ref())
+                        }
+                        _ => true,
+                    }
+            })
     }
 
     fn name(&self, name: &IdentifierReference<'_>) -> bool {
@@ -182,45 +202,35 @@ impl Purity<'_> {
         let Expression::NewExpression(it) = it else {
             return false;
         };
-        let name = match &it.callee {
-            Expression::Identifier(name) => name,
-            Expression::StaticMemberExpression(member) => match &member.object {
-                Expression::Identifier(name) => name,
-                _ => return false,
-            },
-            _ => return false,
-        };
-        let symbol = values::symbol(self.scoping, name);
-        symbol.is_some_and(|symbol| {
-            matches!(named(self.facts, self.file, symbol), Named::Api(module, _) if module == "k6/data")
-        })
+        self.module_of(&it.callee).as_deref() == Some("k6/data")
     }
 
     fn construction(&self, it: &NewExpression<'_>) -> bool {
         if !self.arguments(&it.arguments) {
             return false;
         }
-        match &it.callee {
-            Expression::Identifier(name) => match values::symbol(self.scoping, name) {
-                None => matches!(name.name.as_str(), "RegExp" | "Error" | "TypeError"),
-                Some(symbol) => matches!(
-                    named(self.facts, self.file, symbol),
-                    Named::Api(module, _) if module == "k6/metrics" || module == "k6/data"
-                ),
-            },
-            Expression::StaticMemberExpression(member) => {
-                match &member.object {
-                    Expression::Identifier(name) => {
-                        let symbol = values::symbol(self.scoping, name);
-                        symbol.is_some_and(|symbol| matches!(
-                        named(self.facts, self.file, symbol),
-                        Named::Api(module, _) if module == "k6/metrics" || module == "k6/data"
-                    ))
-                    }
-                    _ => false,
-                }
-            }
-            _ => false,
+        if let Expression::Identifier(name) = &it.callee
+            && values::symbol(self.scoping, name).is_none()
+        {
+            return matches!(name.name.as_str(), "RegExp" | "Error" | "TypeError");
+        }
+        let module = self.module_of(&it.callee);
+        matches!(module.as_deref(), Some("k6/metrics" | "k6/data"))
+    }
+
+    /// The module of the API that a callee, or the object of which it is a member, is imported from.
+    fn module_of(&self, callee: &Expression<'_>) -> Option<String> {
+        let callee = match callee {
+            Expression::StaticMemberExpression(member) => &member.object,
+            callee => callee,
+        };
+        let Expression::Identifier(name) = callee else {
+            return None;
+        };
+        let symbol = values::symbol(self.scoping, name)?;
+        match named(self.facts, self.file, symbol) {
+            Named::Api(module, _) => Some(module),
+            _ => None,
         }
     }
 
@@ -241,7 +251,7 @@ impl Purity<'_> {
     }
 }
 
-/// Whether a function of the API gives the same to all users.
+/// Whether a function of the API returns the same value for all users.
 fn api_is_pure(module: &str, name: &str) -> bool {
     match module {
         "k6" | "k6/execution" | "k6/crypto" => {

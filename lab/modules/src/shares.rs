@@ -24,7 +24,7 @@ impl Shares {
         self.own.get(&(file, symbol)).copied()
     }
 
-    /// Gives each user an own binding.
+    /// Gives each user its own binding.
     pub(crate) fn keep(&mut self, file: usize, symbol: Symbol) {
         let next = self.own.len();
         self.own.entry((file, symbol)).or_insert(next);

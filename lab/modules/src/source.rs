@@ -78,10 +78,18 @@ pub enum SiteKind {
     Group,
     /// A wait.
     Sleep,
-    /// A WebSocket.
-    Socket,
-    /// Another call of a k6 module.
-    Other,
+}
+
+/// What a script may read or set, by the names in its syntax tree. A false value is certain unless the script composes
+/// the name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mentions {
+    /// `http.cookieJar()` or `new http.CookieJar()`.
+    pub cookie_jars: bool,
+    /// `Response.request`.
+    pub sent_requests: bool,
+    /// `params.responseType`.
+    pub response_types: bool,
 }
 
 /// The modules that scripts can import besides their own files.

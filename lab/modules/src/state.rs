@@ -83,9 +83,16 @@ impl Shares {
                     }
                 }
                 Some(Declaration::ClassDeclaration(it)) => {
+                    let purity = Purity {
+                        file,
+                        scoping: &parsed.scoping,
+                        facts,
+                        shares: self,
+                    };
+                    let shared = purity.class(it);
                     let symbol = it.id.as_ref().and_then(|id| id.symbol_id.get());
                     if let Some(symbol) = symbol.map(|symbol| symbol.index())
-                        && self.changed.contains(&(file, symbol))
+                        && (!shared || self.changed.contains(&(file, symbol)))
                     {
                         self.keep(file, symbol);
                     }

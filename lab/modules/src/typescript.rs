@@ -9,7 +9,7 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
 use oxc_transformer::{TransformOptions, Transformer};
 
-use crate::edit::Lines;
+use crate::edit::{Lines, place_of};
 use crate::source::LoadError;
 
 pub(crate) struct Made {
@@ -23,9 +23,7 @@ pub(crate) fn javascript(name: &str, source: &str) -> Result<Made, Box<LoadError
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::ts().with_module(true)).parse();
     let failed = |diagnostic: &oxc_diagnostics::OxcDiagnostic| {
-        let at = diagnostic.labels.as_ref().and_then(|labels| labels.first());
-        let at = at.map_or(0, |label| label.offset() as u32);
-        let (line, column) = Lines::new(source).place(at);
+        let (line, column) = Lines::new(source).place(place_of(diagnostic));
         Box::new(LoadError {
             file: name.to_owned(),
             line,

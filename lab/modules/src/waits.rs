@@ -80,11 +80,10 @@ pub(crate) fn exported(facts: &[Facts], file: usize, name: &str, depth: usize) -
 pub(crate) fn api_waits(module: &str, name: &str) -> bool {
     match module {
         "k6" => matches!(name, "sleep" | "group" | "check"),
-        "k6/http" => api_sends(name),
+        "k6/http" => SENDERS.contains(&name),
         "k6/metrics" | "k6/data" | "k6/encoding" | "k6/crypto" | "k6/execution" | "k6/html"
-        | "k6/timers" | "k6/secrets" | "k6/websockets" | "k6/net/grpc" | "jslib/k6-summary"
-        | "jslib/url" | "jslib/formdata" | "jslib/papaparse" | "jslib/k6-testing"
-        | "jslib/k6-reporter" => false,
+        | "k6/timers" | "k6/secrets" | "k6/net/grpc" | "jslib/k6-summary" | "jslib/url"
+        | "jslib/formdata" | "jslib/papaparse" | "jslib/k6-testing" | "jslib/k6-reporter" => false,
         "jslib/k6-utils" => name == "check",
         "plimsoll" => matches!(name, "step" | "transaction" | "wait"),
         _ => true,
@@ -101,21 +100,16 @@ fn methods_that_wait(facts: &[Facts]) -> HashSet<String> {
         modules.any(|(module, _)| matches!(module, Module::Api(name) if name == "jslib/httpx"))
     };
     if facts.iter().any(sessions) {
-        let methods = [
-            "get", "post", "put", "patch", "delete", "head", "options", "trace", "request", "batch",
-        ];
-        names.extend(methods.map(str::to_owned));
+        names.extend(SENDERS.map(str::to_owned));
+        names.extend(["delete", "trace"].map(str::to_owned));
     }
     names
 }
 
-/// Whether a function of `k6/http` sends requests.
-fn api_sends(name: &str) -> bool {
-    matches!(
-        name,
-        "get" | "head" | "post" | "put" | "patch" | "del" | "options" | "request" | "batch"
-    )
-}
+/// The functions of `k6/http` that send requests.
+const SENDERS: [&str; 9] = [
+    "get", "head", "post", "put", "patch", "del", "options", "request", "batch",
+];
 
 impl<'f> Waits<'f> {
     pub(crate) fn new(facts: &'f [Facts]) -> Waits<'f> {
@@ -253,11 +247,7 @@ impl<'f> Waits<'f> {
     /// The methods of a module of the API that is a value may be called under their names anywhere.
     fn spread_api(&mut self, file: usize, value: &Value) {
         if self.is_http(file, value) {
-            for name in [
-                "get", "head", "post", "put", "patch", "del", "options", "request", "batch",
-            ] {
-                self.properties.insert(name.to_owned());
-            }
+            self.properties.extend(SENDERS.map(str::to_owned));
         }
     }
 
@@ -396,11 +386,7 @@ impl<'f> Waits<'f> {
             return false;
         }
         let callback = call.args.get(usize::from(from)).map(|arg| &arg.value);
-        callback.is_some_and(|value| match value {
-            // What isn't known is rarely a function that waits, except where a function is passed on.
-            Value::Symbol(_) => self.may(file, value),
-            _ => self.may(file, value),
-        })
+        callback.is_some_and(|value| self.may(file, value))
     }
 
     /// Whether a call may return a wait.

@@ -240,7 +240,6 @@ fn site_kind(module: &str, name: &str) -> Option<SiteKind> {
             "get" | "head" | "post" | "put" | "patch" | "del" | "options" | "request"
             | "asyncRequest",
         ) => Some(SiteKind::Request),
-        ("k6/ws" | "k6/websockets" | "k6/experimental/websockets", _) => Some(SiteKind::Socket),
         _ => None,
     }
 }

@@ -93,7 +93,7 @@ impl Replay<'_> {
                 rate_per_s,
                 spacing,
             } => Some(self.replay_arrivals(block, load, rate_per_s, spacing)),
-            LoadKind::Sequence { sessions } => Some(self.replay_sequence(block, load, sessions)),
+            LoadKind::Sequence { .. } => Some(self.replay_sequence(block, load)),
         }
     }
 
@@ -177,18 +177,27 @@ impl Replay<'_> {
     }
 
     /// The number of requests, not their rate.
-    fn replay_sequence(&self, block: u32, load: &LoadSpec, sessions: u32) -> Replayed {
-        let affordable = (self.budget as f64 / self.waits_per_session().max(1.0)).max(1.0);
-        let replayed = sessions.min(affordable as u32);
+    fn replay_sequence(&self, block: u32, load: &LoadSpec) -> Replayed {
+        let users = u64::from(load.users.max(1));
+        let sessions = load.kind.sessions(load.users).unwrap_or_default();
+        let affordable = (self.budget as f64 / self.waits_per_session().max(1.0)) as u64;
+        let most = sessions.min(affordable.max(1));
         let mut tally = Tally::new(self.workload, load, self.case);
         tally.never_ends();
-        let mut waits = TimingStream::new(self.seed, block, 0);
-        let mut now = 0;
-        for _ in 0..replayed {
-            now = tally.session(&mut waits, now).unwrap_or(now);
+        let mut replayed = 0;
+        for user in 0..users {
+            let mut waits = TimingStream::new(self.seed, block, user as u32);
+            let (from, until) = (user * sessions / users, (user + 1) * sessions / users);
+            let mut now = 0;
+            for _ in from..until.min(from + most.div_ceil(users)) {
+                now = tally.session(&mut waits, now).unwrap_or(now);
+                replayed += 1;
+            }
         }
-        let scale = f64::from(sessions) / f64::from(replayed.max(1));
-        let (prediction, counts) = tally.finish(scale, replayed == sessions);
+        let scale = sessions as f64 / replayed.max(1) as f64;
+        // Who takes which session of those that users share depends on the system.
+        let is_shared = matches!(load.kind, LoadKind::Sequence { shared: true, .. }) && users > 1;
+        let (prediction, counts) = tally.finish(scale, replayed == sessions && !is_shared);
         let prediction = Prediction {
             offered_per_s: 0.0,
             ..prediction

@@ -18,6 +18,6 @@ pub use lab_modules::{Bundle, Files, LoadError, Site, SiteKind, Source};
 pub use program::{Program, Variables};
 pub use thrown::{Frame, Thrown, ThrownKind};
 pub use turn::{
-    Answer, Auth, Call, Compression, Cookie, Expected, Facts, Failure, Jar, Message, Outcome,
-    Request, ResponseKind, SocketEvent, SocketOrder, Timings, Turn,
+    Answer, Auth, Call, Compression, Cookie, Expected, Facts, Failure, Jar, Outcome, Request,
+    ResponseKind, Timings, Turn,
 };

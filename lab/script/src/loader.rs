@@ -55,25 +55,22 @@ impl Program {
     }
 }
 
-/// Runs the modules once, to read the options; reads the files that they open.
+/// Reads the files that the modules open, and runs the modules for the options. They run again for each file with a
+/// composed name.
 fn described(mut inner: Inner, files: &dyn Files) -> Result<Program, Vec<LoadError>> {
+    for name in std::mem::take(&mut inner.converted.opened) {
+        read_opened(&mut inner, files, name);
+    }
     for _ in 0..OPENED {
         let program = Program::new(inner);
         let wanted: Rc<RefCell<Vec<String>>> = Rc::default();
-        let limits = Limits {
-            turn: std::time::Duration::from_secs(10),
-            ..Limits::default()
-        };
-        let described = Runtime::loading(&program, limits, 0, &wanted)
+        let described = Runtime::loading(&program, Limits::default(), 0, &wanted)
             .and_then(|mut runtime| runtime.describe());
         inner = program.into_inner();
         let wanted = wanted.take();
         let mut found = false;
         for name in wanted {
-            if let Ok(text) = files.read(&name) {
-                inner.converted.sources.push(Source { name, text });
-                found = true;
-            }
+            found |= read_opened(&mut inner, files, name);
         }
         if found {
             continue;
@@ -91,6 +88,20 @@ fn described(mut inner: Inner, files: &dyn Files) -> Result<Program, Vec<LoadErr
     }])
 }
 
+/// Reads a file that the script opens, unless it is known. Returns true if it is new.
+fn read_opened(inner: &mut Inner, files: &dyn Files, name: String) -> bool {
+    let sources = &mut inner.converted.sources;
+    if sources.iter().any(|source| source.name == name) {
+        return false;
+    }
+    match files.read(&name) {
+        Ok(text) => sources.push(Source { name, text }),
+        // The call of `open` says so.
+        Err(_) => return false,
+    }
+    true
+}
+
 fn read_description(inner: &mut Inner, text: &str) {
     let mut description: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     inner.options = description["options"].take();
@@ -100,6 +111,7 @@ fn read_description(inner: &mut Inner, text: &str) {
             .filter_map(|name| name.as_str().map(str::to_owned));
         inner.functions = names.collect();
     }
+    inner.settings = api::Settings::of(&inner.options, inner.converted.mentions);
 }
 
 fn of_thrown(inner: &Inner, thrown: &Thrown) -> LoadError {

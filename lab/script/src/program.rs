@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::api::Settings;
 use lab_modules::{Converted, Site, Source};
 
 /// A loaded script. It is cheap to copy, and can be loaded again from its [`Program::sources`] elsewhere.
@@ -20,6 +21,7 @@ pub(crate) struct Inner {
     pub(crate) environment: Variables,
     pub(crate) options: Value,
     pub(crate) functions: Vec<String>,
+    pub(crate) settings: Settings,
 }
 
 /// The variables that a script reads from `__ENV`.
@@ -45,6 +47,10 @@ impl Program {
 
     pub(crate) fn main(&self) -> &str {
         &self.inner.converted.main
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.inner.settings
     }
 
     pub(crate) fn environment(&self) -> &Variables {

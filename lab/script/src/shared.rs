@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
-use rquickjs::{Ctx, Object, Persistent, Value};
+use rquickjs::{Ctx, Exception, Object, Persistent, Value};
 
+use crate::engine::Budget;
 use crate::event::Event;
 use crate::program::Program;
 use crate::turn::Facts;
@@ -17,6 +18,8 @@ use lab_modules::joined;
 pub(crate) struct Shared {
     /// The script.
     pub(crate) program: Program,
+    /// The time that the turn may still take.
+    pub(crate) budget: Rc<Budget>,
     /// The user whose turn it is.
     pub(crate) user: Cell<u32>,
     /// Whether modules or initialisers run, and not a call.
@@ -30,8 +33,35 @@ pub(crate) struct Shared {
     seed: u64,
     clock: RefCell<Option<Box<dyn Fn() -> f64>>>,
     pub(crate) engine: RefCell<Option<EngineValues>>,
+    /// Promises that were rejected, and that nothing has handled yet. They must be dropped before the engine.
+    pub(crate) rejections: RefCell<Vec<Rejection>>,
+    /// The bytes outside of the engine that values of the script hold, and the most of them.
+    pub(crate) held: Rc<Cell<u64>>,
+    most_held: u64,
     /// What the API keeps.
     pub(crate) api: crate::api::State,
+}
+
+/// The most rejections of a user that are kept.
+const REJECTIONS: usize = 100;
+
+/// A promise of a user that was rejected.
+pub(crate) struct Rejection {
+    user: u32,
+    promise: Persistent<Value<'static>>,
+    reason: Persistent<Value<'static>>,
+}
+
+/// Bytes outside of the engine that a value of the script holds, until it is dropped.
+pub(crate) struct Held {
+    all: Rc<Cell<u64>>,
+    bytes: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.set(self.all.get() - self.bytes);
+    }
 }
 
 /// Values of the engine that the host keeps. They must be dropped before the engine.
@@ -41,9 +71,15 @@ pub(crate) struct EngineValues {
 }
 
 impl Shared {
-    pub(crate) fn new(program: Program, seed: u64, wanted: Rc<RefCell<Vec<String>>>) -> Shared {
+    pub(crate) fn new(
+        program: Program,
+        (budget, most_held): (Rc<Budget>, u64),
+        seed: u64,
+        wanted: Rc<RefCell<Vec<String>>>,
+    ) -> Shared {
         Shared {
             program,
+            budget,
             user: Cell::new(0),
             initialising: Cell::new(true),
             events: RefCell::default(),
@@ -53,8 +89,29 @@ impl Shared {
             seed,
             clock: RefCell::default(),
             engine: RefCell::default(),
+            rejections: RefCell::default(),
+            held: Rc::default(),
+            most_held,
             api: crate::api::State::default(),
         }
+    }
+
+    /// Counts bytes outside of the engine that a value of the script holds.
+    ///
+    /// # Errors
+    ///
+    /// The error that the engine throws when its own memory is used up.
+    pub(crate) fn hold(&self, ctx: &Ctx<'_>, bytes: usize) -> rquickjs::Result<Held> {
+        let bytes = bytes as u64;
+        let all = self.held.get() + bytes;
+        if all > self.most_held {
+            return Err(Exception::throw_internal(ctx, "out of memory"));
+        }
+        self.held.set(all);
+        Ok(Held {
+            all: Rc::clone(&self.held),
+            bytes,
+        })
     }
 
     /// Takes the number of the call site that was entered last; 0 if it is unknown.
@@ -69,13 +126,6 @@ impl Shared {
         let site = place.get("s").unwrap_or(0);
         let _ = place.set("s", 0);
         site
-    }
-
-    /// The facts of the user whose turn it is.
-    pub(crate) fn facts(&self) -> Facts {
-        let facts = self.facts.borrow();
-        let own = facts.get(self.user.get() as usize).and_then(Option::as_ref);
-        own.map(|facts| (**facts).clone()).unwrap_or_default()
     }
 
     /// Reads one fact of the user whose turn it is; `None` outside of a call.
@@ -136,20 +186,8 @@ impl Shared {
         streams[self.user.get() as usize] = Some(Box::new(Xoshiro256PlusPlus::seed_from_u64(seed)));
     }
 
-    /// Forgets what is kept of a user.
-    pub(crate) fn forget(&self, user: u32) {
-        self.api.forget(user);
-        let at = user as usize;
-        if let Some(facts) = self.facts.borrow_mut().get_mut(at) {
-            *facts = None;
-        }
-        if let Some(stream) = self.streams.borrow_mut().get_mut(at) {
-            *stream = None;
-        }
-    }
-
     /// A file that the script opens: relative to the file that calls, or to the entry.
-    pub(crate) fn opened(&self, base: &str, name: &str) -> Result<Vec<u8>, String> {
+    pub(crate) fn opened(&self, base: &str, name: &str) -> Result<&[u8], String> {
         if !self.initialising.get() {
             return Err(format!(
                 "open('{name}'): files can be opened at module level only"
@@ -162,10 +200,43 @@ impl Shared {
             .iter()
             .find(|source| source.name == path)
         {
-            return Ok(source.text.clone());
+            return Ok(&source.text);
         }
         self.wanted.borrow_mut().push(path);
         Err(format!("open('{name}'): the file can't be read"))
+    }
+
+    /// Notes that a promise of the user whose turn it is was rejected, or that its rejection is handled after all.
+    pub(crate) fn note_rejection(&self, promise: &Value<'_>, reason: &Value<'_>, is_handled: bool) {
+        let mut all = self.rejections.borrow_mut();
+        if is_handled {
+            all.retain(|one| {
+                let kept = one.promise.clone().restore(promise.ctx());
+                kept.is_ok_and(|kept| kept != *promise)
+            });
+            return;
+        }
+        let user = self.user.get();
+        if all.iter().filter(|one| one.user == user).count() < REJECTIONS {
+            all.push(Rejection {
+                user,
+                promise: Persistent::save(promise.ctx(), promise.clone()),
+                reason: Persistent::save(reason.ctx(), reason.clone()),
+            });
+        }
+    }
+
+    /// Takes the reason of a user's first rejected promise, and forgets the others.
+    pub(crate) fn take_rejection(&self, user: u32) -> Option<Persistent<Value<'static>>> {
+        let mut all = self.rejections.borrow_mut();
+        let (own, others): (Vec<_>, Vec<_>) = all.drain(..).partition(|one| one.user == user);
+        *all = others;
+        own.into_iter().next().map(|one| one.reason)
+    }
+
+    /// Forgets the rejected promises of a user.
+    pub(crate) fn forget_rejections(&self, user: u32) {
+        self.rejections.borrow_mut().retain(|one| one.user != user);
     }
 
     pub(crate) fn record(&self, event: Event) {

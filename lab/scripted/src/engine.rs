@@ -264,9 +264,14 @@ impl Playing {
         let index = u64::from(player.user - terms.first.min(player.user));
         // Unique, with gaps: no number is shared over workers.
         let in_test = index + player.session * u64::from(terms.users);
+        // As in k6, what runs once around the load has the number 0.
+        let number = match self.scripted.function.as_str() {
+            "setup" | "teardown" => 0,
+            _ => u64::from(player.user) + 1,
+        };
         Facts {
-            vu_in_test: u64::from(player.user) + 1,
-            vu_in_instance: u64::from(player.user) + 1,
+            vu_in_test: number,
+            vu_in_instance: number,
             iteration_in_test: in_test,
             iteration_in_instance: begun,
             iteration_in_scenario: player.session,

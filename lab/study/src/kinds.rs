@@ -19,7 +19,7 @@ const SESSIONS: std::ops::RangeInclusive<u64> = 1..=10_000_000;
 pub(crate) enum KindTemplate {
     Users(Setting),
     Arrival(Box<ArrivalTemplate>),
-    Sequence(Setting),
+    Sequence(Box<SequenceTemplate>),
     /// Users or arrivals that change with time.
     Stages {
         of: Level,
@@ -51,6 +51,15 @@ impl Kind {
             ..Self::default()
         }
     }
+}
+
+/// A number of sessions, still with references to factors.
+#[derive(Debug, Clone)]
+pub(crate) struct SequenceTemplate {
+    pub(crate) sessions: Setting,
+    /// One, if it is absent.
+    pub(crate) users: Option<Setting>,
+    pub(crate) shared: Option<Setting>,
 }
 
 /// Sessions that arrive, still with references to factors.
@@ -105,10 +114,12 @@ impl KindTemplate {
                 let rate_per_s = arrival.rate.value(cell, units::rate)?;
                 arrivals(rate_per_s.unwrap_or_default(), Some(arrival), cell)?
             }
-            Self::Sequence(sessions) => {
+            Self::Sequence(sequence) => {
                 let count = |text: &str| units::whole_number(text, SESSIONS);
-                let sessions = sessions.value(cell, count)? as u32;
-                Kind::of(LoadKind::Sequence { sessions }, 1)
+                let sessions = sequence.sessions.value(cell, count)? as u32;
+                let of = sequence.users.value(cell, users)?.unwrap_or(1) as u32;
+                let shared = sequence.shared.value(cell, switch)?.unwrap_or_default();
+                Kind::of(LoadKind::Sequence { sessions, shared }, of)
             }
         })
     }
@@ -134,6 +145,10 @@ fn arrivals(
         kind,
         sessions.map_or(SESSIONS_AT_ONCE, |n| n as u32),
     ))
+}
+
+fn switch(text: &str) -> Result<bool, TextError> {
+    units::one_named("shared", text, &[("true", true), ("false", false)])
 }
 
 fn spacing_named(text: &str) -> Result<Spacing, TextError> {

@@ -231,7 +231,13 @@ fn a_plan_knows_fewest_and_most() {
     assert_eq!(steps[2], (0.0, 90.0));
     assert_eq!(whole, (140.0, 740.0));
     // A sequence has its sessions, however long they take.
-    let (usual, steps, _) = range(LoadKind::Sequence { sessions: 3 }, 1);
+    let (usual, steps, _) = range(
+        LoadKind::Sequence {
+            sessions: 3,
+            shared: false,
+        },
+        1,
+    );
     assert_eq!(usual, 9.0);
     assert_eq!(steps, [(3.0, 3.0), (3.0, 15.0), (0.0, 3.0)]);
 }

@@ -369,7 +369,13 @@ fn a_sequence_has_so_many_requests_and_no_rate() {
         seed: None,
     };
     let trial = plan(&study, &options).unwrap().trials.remove(0);
-    assert_eq!(trial.load.kind, LoadKind::Sequence { sessions: 10 });
+    assert_eq!(
+        trial.load.kind,
+        LoadKind::Sequence {
+            sessions: 10,
+            shared: false
+        }
+    );
     assert_eq!((trial.load.users, trial.load.ramp_ms), (1, 0));
     // No speed divides the time that it may take.
     assert_eq!(trial.load.hold_ms, 600_000);

@@ -27,6 +27,8 @@ pub struct Display {
     repeats: bool,
     trial: String,
     kind: LoadKind,
+    /// The sessions of a sequence.
+    sessions: u64,
     stages: Vec<Stage>,
     phase: &'static str,
     last_line: Option<Duration>,
@@ -59,6 +61,7 @@ impl Display {
             repeats: false,
             trial: String::new(),
             kind: LoadKind::Users,
+            sessions: 0,
             stages: Vec::new(),
             phase: "",
             last_line: None,
@@ -90,6 +93,7 @@ impl Display {
             } => {
                 let cell = trial_words(cell, load, *control);
                 self.kind = load.kind;
+                self.sessions = load.kind.sessions(load.users).unwrap_or_default();
                 self.stages.clone_from(&load.stages);
                 self.trial = match attempt_of {
                     None => format!("trial {id}/{of}, {cell}"),
@@ -232,8 +236,8 @@ impl Display {
             .map_or("-".to_owned(), |ms| format!("{ms:.1} ms"));
         let load = match self.kind {
             LoadKind::Users => format!("{} users", progress.users),
-            LoadKind::Sequence { sessions } => {
-                format!("session {} of {sessions}", progress.sessions)
+            LoadKind::Sequence { .. } => {
+                format!("session {} of {}", progress.sessions, self.sessions)
             }
             LoadKind::Arrival { .. } if progress.waiting > 0 => {
                 format!("{} sessions, {} waiting", progress.users, progress.waiting)
@@ -375,7 +379,13 @@ fn load_words(load: &LoadSpec) -> String {
             format!("up to {} sessions/s", rate(rate_per_s))
         }
         LoadKind::Arrival { rate_per_s, .. } => format!("{} sessions/s", rate(rate_per_s)),
-        LoadKind::Sequence { sessions } => format!("{sessions} sessions in sequence"),
+        LoadKind::Sequence { .. } => {
+            let sessions = load.kind.sessions(load.users).unwrap_or_default();
+            match load.users {
+                1 => format!("{sessions} sessions in sequence"),
+                users => format!("{sessions} sessions of {users} users"),
+            }
+        }
     }
 }
 

@@ -11,8 +11,6 @@ pub enum Event {
         name: String,
         /// Whether it passed.
         passed: bool,
-        /// The tags that the script gives.
-        tags: Vec<(String, String)>,
     },
     /// A value was added to a metric of the script.
     Metric {
@@ -24,8 +22,6 @@ pub enum Event {
         time: bool,
         /// The value; 1 or 0 for a rate.
         value: f64,
-        /// The tags that the script gives.
-        tags: Vec<(String, String)>,
     },
     /// A group begins or ends.
     Group {
@@ -69,7 +65,7 @@ pub enum MetricKind {
 }
 
 /// The severity of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// `console.debug`
     Debug,

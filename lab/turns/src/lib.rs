@@ -1,5 +1,5 @@
-//! The border between scripts and the lab: what a turn begins and ends with, what happened in it, and what is thrown.
-//! It is its own crate so that what answers requests knows no engine.
+//! Types exchanged between scripts and the lab: calls, the ends of turns, events, and errors. They are a crate of their
+//! own so that clients don't depend on the engine.
 
 pub mod event;
 pub mod thrown;

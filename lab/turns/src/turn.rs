@@ -1,4 +1,4 @@
-//! The border between a script and the lab: what a turn begins with, and what it ends with.
+//! Types exchanged between a script and the lab: calls, turns, and outcomes.
 
 use std::time::Duration;
 
@@ -65,8 +65,6 @@ pub enum Turn {
     Request(Box<Request>),
     /// The user sends several requests at once; resume with as many answers, in the same order.
     Batch(Vec<Request>),
-    /// The user does something with a WebSocket; resume with [`Outcome::Socket`].
-    Socket(SocketOrder),
     /// The call is over.
     Done {
         /// The returned value, if the function returned one that JSON can hold.
@@ -83,8 +81,6 @@ pub enum Outcome {
     Waited,
     /// One answer per request, in the order of the requests.
     Answers(Vec<Answer>),
-    /// What happened on a WebSocket.
-    Socket(SocketEvent),
 }
 
 /// A request to send.
@@ -102,8 +98,6 @@ pub struct Request {
     pub body: Bytes,
     /// The name that the script gives (`tags.name`, `http.url`); the site's name if it gives none.
     pub name: Option<String>,
-    /// The tags that the script gives, without `name`.
-    pub tags: Vec<(String, String)>,
     /// The longest time to wait for the answer.
     pub timeout: Option<Duration>,
     /// The most redirects to follow.
@@ -118,8 +112,6 @@ pub struct Request {
     pub auth: Auth,
     /// Codings to apply to the body, first one first.
     pub compression: Vec<Compression>,
-    /// Whether the script wants an exception instead of an answer with an error.
-    pub throw: bool,
 }
 
 /// The statuses that don't count as failures.
@@ -149,7 +141,7 @@ pub enum ResponseKind {
 /// The cookies of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Jar {
-    /// 0 is the user's own jar; others are made by the script and live as long as the user.
+    /// 0, the user's own jar; requests with another one are refused.
     pub id: u32,
     /// Cookies of this request only: name, value, and whether it replaces the jar's.
     pub own: Vec<(String, String, bool)>,
@@ -160,7 +152,7 @@ pub struct Jar {
 /// A cookie.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cookie {
-    /// The name; empty with an empty value clears the jar for the domain.
+    /// The name.
     pub name: String,
     /// The value.
     pub value: String,
@@ -206,8 +198,6 @@ pub enum Compression {
 pub struct Answer {
     /// The status; 0 if there was no answer.
     pub status: u16,
-    /// The reason phrase.
-    pub reason: String,
     /// Header fields in order.
     pub headers: Vec<(String, String)>,
     /// The body, without content codings.
@@ -220,12 +210,8 @@ pub struct Answer {
     pub error: Option<Failure>,
     /// The protocol, such as `HTTP/1.1`.
     pub protocol: String,
-    /// The address and port of the server.
-    pub remote: Option<std::net::SocketAddr>,
     /// The cookies that the user's jar holds for the address.
     pub cookies: Vec<Cookie>,
-    /// The version of TLS, such as `tls1.3`.
-    pub tls_version: String,
 }
 
 /// Why there was no answer.
@@ -261,60 +247,4 @@ impl Timings {
     pub fn duration(&self) -> u64 {
         self.sending + self.waiting + self.receiving
     }
-}
-
-/// What a script does with a WebSocket. A user has at most one at a time.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SocketOrder {
-    /// Open one.
-    Open(Box<Request>),
-    /// Send a message, and continue at once.
-    Send(Message),
-    /// Wait for the next event, at most so long.
-    Next {
-        /// Microseconds; `None` waits until something happens.
-        micros: Option<u64>,
-    },
-    /// Close it.
-    Close {
-        /// The status code.
-        code: u16,
-        /// The reason.
-        reason: String,
-    },
-}
-
-/// A message on a WebSocket.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// Text.
-    Text(String),
-    /// Bytes.
-    Binary(Bytes),
-    /// A ping.
-    Ping(Bytes),
-    /// A pong.
-    Pong(Bytes),
-}
-
-/// What happened on a WebSocket.
-#[derive(Debug, Clone)]
-pub enum SocketEvent {
-    /// It is open; the answer of the handshake.
-    Opened(Box<Answer>),
-    /// A message arrived.
-    Received(Message),
-    /// A message was sent.
-    Sent,
-    /// Nothing happened in the given time.
-    Elapsed,
-    /// It is closed.
-    Closed {
-        /// The status code.
-        code: u16,
-        /// The reason.
-        reason: String,
-    },
-    /// It failed.
-    Failed(Failure),
 }

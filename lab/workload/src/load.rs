@@ -216,11 +216,29 @@ pub enum LoadKind {
         /// The distribution of their intervals.
         spacing: Spacing,
     },
-    /// A sequence of sessions of one user; the trial ends with the last.
+    /// A number of sessions; each user starts its next one at the end of its last one. The trial ends with the last.
     Sequence {
-        /// At least one.
+        /// At least one: of each user, or of all together.
         sessions: u32,
+        /// Whether the users share the sessions: whoever is free takes the next.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool,
     },
+}
+
+impl LoadKind {
+    /// The number of sessions of a sequence of so many users; `None` for another load.
+    #[must_use]
+    pub fn sessions(self, users: u32) -> Option<u64> {
+        match self {
+            Self::Sequence {
+                sessions,
+                shared: true,
+            } => Some(sessions.into()),
+            Self::Sequence { sessions, .. } => Some(u64::from(sessions) * u64::from(users)),
+            Self::Users | Self::Arrival { .. } => None,
+        }
+    }
 }
 
 /// The distribution of the intervals between arrivals.

@@ -6,6 +6,8 @@ mod grpc;
 mod imap;
 mod postgres;
 mod redis;
+mod requests;
+mod script_ends;
 mod scripts;
 mod smtp;
 

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::plimsoll;
 
 /// What a server received: lines with the body and the cookies.
-type Log = Arc<Mutex<Vec<String>>>;
+pub(super) type Log = Arc<Mutex<Vec<String>>>;
 
 /// A shop that sets a cookie at the login, and knows items and orders.
-fn shop(log: &Log) -> String {
+pub(super) fn shop(log: &Log) -> String {
     let log = Arc::clone(log);
     let port = web::serve(move |request: &Received| {
         let body = String::from_utf8_lossy(&request.body);
@@ -93,7 +93,7 @@ export function order(base, id) {
 ";
 
 /// Writes the files, and returns the folder.
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+pub(super) fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -103,14 +103,14 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
+pub(super) fn run(folder: &Path, arguments: &[&str]) -> (String, Option<i32>) {
     let output = plimsoll(folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     let shown = String::from_utf8_lossy(&output.stdout);
     (format!("{shown}{said}"), output.status.code())
 }
 
-fn first_trial(folder: &Path, said: &str) -> Value {
+pub(super) fn first_trial(folder: &Path, said: &str) -> Value {
     let text = fs::read_to_string(folder.join("run/result.json"));
     let text = text.unwrap_or_else(|error| panic!("{error}: {said}"));
     let mut result: Value = serde_json::from_str(&text).expect("JSON");

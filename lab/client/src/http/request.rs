@@ -25,7 +25,7 @@ use crate::time::{Nanos, nanos};
 use lab_units::BaseUrl;
 
 /// Headers that only the client sets: it frames messages and keeps cookies.
-const OURS: [&str; 3] = ["content-length", "transfer-encoding", "cookie"];
+pub(super) const OURS: [&str; 3] = ["content-length", "transfer-encoding", "cookie"];
 
 /// Methods that may be sent a second time if the first may not have arrived, by IANA's registry of HTTP methods.
 /// Unknown methods are not among them.

@@ -8,7 +8,7 @@ use super::client::HttpClient;
 use super::cookie::{RenderedCookie, write_to_other};
 use super::message::Message;
 use super::redirect::{Hop, is_redirect};
-use super::request::{Prepared, resolve, sound_value};
+use super::request::{OURS, Prepared, resolve, sound_value};
 use super::session::{HttpSession, MadeOfParts};
 use crate::exchange::{RequestId, Unmade};
 use crate::parts::{Parts, WholeAnswer};
@@ -31,7 +31,20 @@ impl<T: Time> HttpClient<T> {
         let server = other.as_deref().unwrap_or(&self.base);
         let mut text = self.take_text();
         own.push_line(path, server, &mut text);
-        let cookies: Vec<RenderedCookie> = parts.cookies.iter().map(rendered_cookie).collect();
+        let of_header = parts.headers.iter().filter(|(name, _)| is_cookie(name));
+        let of_header = of_header.flat_map(|(_, value)| value.split(';'));
+        let of_header = of_header.map(str::trim).filter(|pair| !pair.is_empty());
+        let mut cookies: Vec<RenderedCookie> = parts.cookies.iter().map(rendered_cookie).collect();
+        for pair in of_header {
+            if !sound_value(pair) {
+                let text = "the value of header `Cookie` holds a control character";
+                return Err(Unmade::Failed(text.into()));
+            }
+            cookies.push(RenderedCookie {
+                pair: pair.into(),
+                is_default: false,
+            });
+        }
         match &other {
             None => session
                 .jar
@@ -128,10 +141,15 @@ fn as_own(cookies: &[RenderedCookie]) -> Vec<RenderedCookie> {
     own
 }
 
+/// The cookies of such a header are sent with those of the jar: a request has one header of them (RFC 6265, 5.4).
+fn is_cookie(name: &str) -> bool {
+    name.eq_ignore_ascii_case("cookie")
+}
+
 fn push_headers(parts: &Parts, out: &mut String) -> Result<(), Unmade> {
     for (name, value) in &parts.headers {
-        let is_ours = ["content-length", "transfer-encoding", "host"];
-        if is_ours.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+        let is_ours = OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours));
+        if is_ours || name.eq_ignore_ascii_case("host") {
             continue;
         }
         let is_token = |b: u8| b.is_ascii_graphic() && !b":()<>@,;\\\"/[]?={} ".contains(&b);

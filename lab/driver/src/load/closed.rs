@@ -28,7 +28,7 @@ pub(crate) fn run_user<C: Client>(
                 life.sleep_until(&shared.client, until).await;
                 shared.recorder.borrow_mut().user_started();
                 run_visit(&shared, &mut life).await;
-                if shared.sessions().is_some() {
+                if shared.is_sequence() && shared.end_user() {
                     // The trial ends with the last session.
                     return;
                 }
@@ -54,10 +54,11 @@ fn timing<C: Client>(shared: &Shared<C>, index: u32, visit: u32) -> TimingStream
 )]
 fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<Output = ()> {
     async move {
-        let mut left = shared.sessions();
-        while left != Some(0) && !life.state.leaves() {
-            left = left.map(|left| left - 1);
-            if left.is_some() && life.state.at < life.state.not_before {
+        let (mut sessions, is_sequence) = (0, shared.is_sequence());
+        while shared.has_session(sessions) && !life.state.leaves() {
+            sessions = u32::saturating_add(sessions, 1);
+            shared.take_session();
+            if is_sequence && life.state.at < life.state.not_before {
                 let until = count_pause(shared, &life.state);
                 life.sleep_until(&shared.client, until).await;
                 life.state.at = life.state.not_before;
@@ -69,11 +70,15 @@ fn run_visit<C: Client>(shared: &Shared<C>, life: &mut Life<C>) -> impl Future<O
             if life.state.leaves() {
                 return;
             }
-            if left.is_some() && life.state.moved && life.state.well {
+            if is_sequence && life.state.moved && life.state.well {
                 let took = life.state.at.saturating_sub(begun);
                 shared.recorder.borrow_mut().session(life.state.at, took);
             }
-            let next = next_begins(shared, &life.state, (begun, left)).or_else(|| {
+            let more = shared.has_session(sessions);
+            let next = more
+                .then(|| next_begins(shared, &life.state, begun))
+                .flatten();
+            let next = next.or_else(|| {
                 // A cycle in which nothing took time must not spin.
                 (!life.state.moved).then(|| shared.idle_until())
             });
@@ -95,13 +100,9 @@ fn count_pause<C: Client>(shared: &Shared<C>, state: &Progress) -> Nanos {
 
 /// Returns when the next session begins by the workload's pace; `None` if there is none, or if the last one took
 /// longer: then the next follows at once, and planning continues from there.
-fn next_begins<C: Client>(
-    shared: &Shared<C>,
-    state: &Progress,
-    (begun, left): (Nanos, Option<u32>),
-) -> Option<Nanos> {
+fn next_begins<C: Client>(shared: &Shared<C>, state: &Progress, begun: Nanos) -> Option<Nanos> {
     let pace = shared.script.pace.map(nanos).filter(|pace| *pace > 0);
-    let next = begun.saturating_add(pace.filter(|_| left != Some(0))?);
+    let next = begun.saturating_add(pace?);
     if state.at > next {
         shared.recorder.borrow_mut().overrun(state.at);
         return None;

@@ -209,7 +209,7 @@ pub fn summarize(workload: &Workload, figures: Value) -> Result<Option<Value>, D
             Turn::Wait { .. } => runtime.resume(0, Outcome::Waited),
             Turn::Done { value } => return Ok(value),
             Turn::Threw(thrown) => return Err(failed(thrown.to_string())),
-            Turn::Request(_) | Turn::Batch(_) | Turn::Socket(_) => {
+            Turn::Request(_) | Turn::Batch(_) => {
                 return Err(failed("it can't send requests: the run is over".to_owned()));
             }
         };

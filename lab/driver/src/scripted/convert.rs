@@ -12,7 +12,7 @@ const USUAL_REDIRECTS: u32 = 10;
 /// A sentence on what can't be sent.
 pub(super) fn parts(request: &Request) -> Result<Parts, Box<str>> {
     if !request.compression.is_empty() {
-        return Err("bodies are not compressed here: send the compressed bytes".into());
+        return Err("`compression` is not supported: compress the body before sending it".into());
     }
     if request.auth == Auth::Digest {
         return Err("scripts can't answer Digest challenges here: use `auth` of a workload".into());
@@ -56,7 +56,6 @@ pub(super) fn answer(
         .collect();
     Answer {
         status: whole.status,
-        cookies: headers.iter().filter_map(set_cookie).collect(),
         headers,
         body: whole.body,
         timings: timings(phases),
@@ -86,8 +85,8 @@ fn failure(class: ErrorClass) -> Failure {
     let (code, message) = match class {
         ErrorClass::Timeout => (1050, "request timeout"),
         ErrorClass::Connect => (1212, "no connection"),
-        ErrorClass::Reset => (1220, "connection broken"),
-        ErrorClass::Status | ErrorClass::Check | ErrorClass::Script => (1000, "unusable answer"),
+        ErrorClass::Reset => (1220, "connection reset"),
+        ErrorClass::Status | ErrorClass::Check | ErrorClass::Script => (1000, "unusable response"),
     };
     Failure {
         code,
@@ -108,46 +107,54 @@ fn timings(phases: Phases) -> Timings {
     }
 }
 
-/// Returns the cookie of a `Set-Cookie` header.
-fn set_cookie((name, value): &(String, String)) -> Option<Cookie> {
-    if !name.eq_ignore_ascii_case("set-cookie") {
-        return None;
-    }
-    let mut parts = value.split(';');
-    let (name, text) = parts.next()?.split_once('=')?;
-    let mut cookie = Cookie {
-        name: name.trim().to_owned(),
-        value: text.trim().to_owned(),
-        ..Cookie::default()
-    };
-    for part in parts {
-        let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        let value = value.trim();
-        match name.trim().to_ascii_lowercase().as_str() {
-            "path" => value.clone_into(&mut cookie.path),
-            "domain" => value.clone_into(&mut cookie.domain),
-            "max-age" => cookie.max_age = value.parse().ok(),
-            "secure" => cookie.secure = true,
-            "httponly" => cookie.http_only = true,
-            _ => {}
-        }
-    }
-    Some(cookie)
-}
-
-/// Returns a cookie that a script sets as the value of `Set-Cookie`.
-pub(super) fn as_set_cookie(cookie: &Cookie) -> String {
+/// Returns a cookie that a script sets or deletes as the value of `Set-Cookie`.
+pub(super) fn as_set_cookie(cookie: &Cookie, now_ms: f64) -> String {
     let mut text = format!("{}={}", cookie.name, cookie.value);
     let path = match cookie.path.as_str() {
         "" => "/",
         path => path,
     };
     text.push_str(&format!("; Path={path}"));
-    if let Some(age) = cookie.max_age.filter(|age| *age != 0) {
-        text.push_str(&format!("; Max-Age={age}"));
+    if !cookie.domain.is_empty() {
+        let domain = cookie.domain.trim_matches(['[', ']']);
+        text.push_str(&format!("; Domain={domain}"));
+    }
+    let left = cookie.expires_ms.map(|end| (end - now_ms) / 1_000.0);
+    let age = cookie.max_age.map(|age| age as f64).or(left);
+    if let Some(age) = age {
+        text.push_str(&format!("; Max-Age={:.0}", age.ceil().max(0.0)));
     }
     if cookie.secure {
         text.push_str("; Secure");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_keep_their_domain_and_the_end_of_their_life() {
+        let cookie = |max_age, expires_ms| Cookie {
+            name: "a".to_owned(),
+            value: "b".to_owned(),
+            domain: "shop.test".to_owned(),
+            max_age,
+            expires_ms,
+            ..Cookie::default()
+        };
+        for (max_age, expires_ms, expected) in [
+            (None, None, ""),
+            (Some(60), None, "; Max-Age=60"),
+            (Some(60), Some(0.0), "; Max-Age=60"),
+            (None, Some(12_500.0), "; Max-Age=3"),
+            (None, Some(9_000.0), "; Max-Age=0"),
+            // A deleted cookie.
+            (Some(0), Some(0.0), "; Max-Age=0"),
+        ] {
+            let text = as_set_cookie(&cookie(max_age, expires_ms), 10_000.0);
+            assert_eq!(text, format!("a=b; Path=/; Domain=shop.test{expected}"));
+        }
+    }
 }

@@ -16,9 +16,6 @@ use lab_scripted::Player;
 
 /// The measure of all checks together.
 const ALL_CHECKS: usize = 0;
-/// Why a session ends that opens a WebSocket.
-const NO_SOCKETS: &str =
-    "scripts can't open WebSockets yet: use a workload with `protocol: websocket`";
 
 /// The end of a session: the value of the script's function, or its uncaught error.
 pub(crate) type End = Result<Option<Value>, String>;
@@ -67,10 +64,6 @@ impl<C: Client> Shared<C> {
                 Turn::Batch(requests) => {
                     let answered = self.answer_all(life, &mut session, requests).await;
                     answered.map(Outcome::Answers)
-                }
-                Turn::Socket(_) => {
-                    playing.end_early(player);
-                    break Err(NO_SOCKETS.to_owned());
                 }
                 Turn::Done { value } => break Ok(value),
                 Turn::Threw(thrown) => break Err(describe(&thrown)),
@@ -164,12 +157,9 @@ impl<C: Client> Shared<C> {
     /// Applies the script's changes to the user's cookies.
     pub(super) fn set_cookies(&self, life: &Life<C>, request: &Request) {
         for (_, cookie) in &request.jar.changes {
-            if cookie.name.is_empty() {
-                self.client.clear_cookies(&life.user.session);
-            } else {
-                let text = as_set_cookie(cookie);
-                self.client.set_cookie(&life.user.session, &text, "/");
-            }
+            let now_ms = self.clock.unix_ms(self.clock.nanos());
+            let text = as_set_cookie(cookie, now_ms);
+            self.client.set_cookie(&life.user.session, &text, "/");
         }
     }
 
@@ -263,7 +253,7 @@ impl<C: Client> Shared<C> {
 /// Returns why a request can't be sent.
 pub(super) fn why_unmade(unmade: Unmade) -> String {
     match unmade {
-        Unmade::Empty => "it has no value to send".to_owned(),
+        Unmade::Empty => "a variable of the request has no value".to_owned(),
         Unmade::Failed(why) => why.into_string(),
     }
 }

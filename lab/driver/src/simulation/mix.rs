@@ -135,7 +135,10 @@ fn sessions_that_wait_are_those_of_all_populations() {
 fn what_contradicts_itself_is_refused() {
     let sequence = |drive: Assignment| Assignment {
         users: 1,
-        kind: LoadKind::Sequence { sessions: 1 },
+        kind: LoadKind::Sequence {
+            sessions: 1,
+            shared: false,
+        },
         ..drive
     };
     let says = |mix: Mix| validate(&mix).unwrap_err().to_string();

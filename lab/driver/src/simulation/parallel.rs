@@ -30,7 +30,10 @@ fn page(before: usize, pictures: usize, names: usize, at_once: u32) -> Assignmen
     steps.extend(named);
     steps.push(step(Wait::None, 1));
     let mut drive = drive(steps);
-    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     workload(&mut drive).session.transactions = vec![Transaction {
         name: "Page".to_owned(),
         steps: 0..1,

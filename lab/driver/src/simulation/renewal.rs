@@ -217,7 +217,10 @@ fn again(last: fn() -> Answer) -> Observed {
     let mut drive = with_transaction(refreshing(Per::User));
     workload(&mut drive).session.steps[0].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     (drive.users, drive.hold) = (1, 10 * SECOND);
-    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     let mut is_first = true;
     simulate(drive, move |asked| match asked.request {
         READ if std::mem::take(&mut is_first) => Answer::Status(500, ms(2500)),
@@ -243,7 +246,10 @@ fn one_request_of_several_at_the_same_time_renews_the_token() {
     let mut drive = at_once(Per::User, 6);
     workload(&mut drive).session.steps[0].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     (drive.users, drive.hold) = (1, 10 * SECOND);
-    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     // The token has expired when the requests are retried.
     let mut fail = 6;
     let observed = simulate(drive, move |asked| match asked.request {

@@ -10,7 +10,10 @@ use lab_client::ErrorClass;
 use lab_counts::Hist;
 
 fn sequence(mut drive: Assignment, sessions: u32) -> Assignment {
-    drive.kind = LoadKind::Sequence { sessions };
+    drive.kind = LoadKind::Sequence {
+        sessions,
+        shared: false,
+    };
     drive
 }
 
@@ -41,6 +44,42 @@ fn a_sequence_ends_with_its_last_session() {
     assert_eq!(service, 0, "in a closed loop both times are the same");
     // At 10, 20, and 30.
     assert_eq!((sum.probe_transactions, observed.times(2).len()), (3, 3));
+}
+
+#[test]
+fn each_user_of_a_sequence_has_its_sessions() {
+    let mut drive = sequence(drive(vec![step(Wait::None, 1)]), 4);
+    drive.users = 3;
+    drive.cores = vec![0, 1];
+    // The second user's requests take three times as long.
+    let observed = simulate(drive, |asked| match asked.user {
+        1 => Answer::After(ms(6)),
+        _ => Answer::After(ms(2)),
+    });
+    let sum = &observed.summary;
+    assert_eq!((sum.cycles, sum.transactions), (12, 12));
+    assert_eq!(sum.elapsed, ms(24), "the load ends with the last user");
+    let expected = [ms(2); 8].into_iter().chain([ms(6); 4]);
+    assert_eq!(sessions(&observed), histogram(expected));
+}
+
+#[test]
+fn users_share_the_sessions_of_a_sequence() {
+    let mut drive = sequence(drive(vec![step(Wait::None, 1)]), 8);
+    drive.kind = LoadKind::Sequence {
+        sessions: 8,
+        shared: true,
+    };
+    drive.users = 3;
+    let observed = simulate(drive, |asked| match asked.user {
+        1 => Answer::After(ms(6)),
+        _ => Answer::After(ms(2)),
+    });
+    // By 6 ms the others have run three each, and the last one is the second user's own.
+    let sum = &observed.summary;
+    assert_eq!((sum.cycles, sum.transactions, sum.elapsed), (8, 8, ms(8)));
+    let expected = [ms(2); 7].into_iter().chain([ms(6); 1]);
+    assert_eq!(sessions(&observed), histogram(expected));
 }
 
 #[test]

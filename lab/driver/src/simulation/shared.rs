@@ -393,7 +393,10 @@ fn workers_have_rows_of_their_own() {
 #[test]
 fn rotating_rows_are_gone_through_in_turn() {
     let mut drive = leasing(3, Lease::Request);
-    drive.kind = LoadKind::Sequence { sessions: 7 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 7,
+        shared: false,
+    };
     let observed = simulate(drive, |_| Answer::After(ms(1)));
     assert_eq!(
         observed.rendered,

@@ -44,7 +44,10 @@ fn shop() -> Assignment {
 #[test]
 fn times_are_exact_and_leave_think_times_out() {
     let mut shop = shop();
-    shop.kind = LoadKind::Sequence { sessions: 5 };
+    shop.kind = LoadKind::Sequence {
+        sessions: 5,
+        shared: false,
+    };
     let observed = simulate(shop, |_| Answer::After(ms(3)));
     let (session, checkout) = (sum(&observed, 0), sum(&observed, 1));
     assert_eq!((session.counts.ok, checkout.counts.ok), (5, 5));
@@ -57,7 +60,10 @@ fn times_are_exact_and_leave_think_times_out() {
 #[test]
 fn inner_transactions_are_parts_of_outer_ones() {
     let mut shop = shop();
-    shop.kind = LoadKind::Sequence { sessions: 1 };
+    shop.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     workload(&mut shop).session.transactions.clear();
     transaction(&mut shop, "Visit", 0..3);
     transaction(&mut shop, "Checkout", 1..3);
@@ -73,7 +79,10 @@ fn inner_transactions_are_parts_of_outer_ones() {
 #[test]
 fn a_failed_request_fails_what_it_is_a_part_of_and_nothing_else() {
     let mut shop = shop();
-    shop.kind = LoadKind::Sequence { sessions: 3 };
+    shop.kind = LoadKind::Sequence {
+        sessions: 3,
+        shared: false,
+    };
     let observed = simulate(shop, |asked| match asked.request {
         3 => Answer::Fails(ErrorClass::Status, ms(1)),
         _ => Answer::After(ms(1)),
@@ -87,7 +96,10 @@ fn a_failed_request_fails_what_it_is_a_part_of_and_nothing_else() {
 #[test]
 fn waits_for_a_retry_are_a_part_of_the_time() {
     let mut shop = shop();
-    shop.kind = LoadKind::Sequence { sessions: 1 };
+    shop.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     workload(&mut shop).session.steps[1].retry = Some(Retry::new(1, Wait::Constant(ms(20))));
     let mut failures = 1;
     let observed = simulate(shop, move |asked| match asked.request {
@@ -168,7 +180,10 @@ fn sessions_that_are_turned_away_are_failed_ones() {
 #[test]
 fn a_transaction_with_nothing_to_send_a_request_for_is_skipped() {
     let mut shop = shop();
-    shop.kind = LoadKind::Sequence { sessions: 2 };
+    shop.kind = LoadKind::Sequence {
+        sessions: 2,
+        shared: false,
+    };
     let observed = simulate(shop, |asked| match asked.request {
         2 => Answer::Skipped,
         _ => Answer::After(ms(1)),

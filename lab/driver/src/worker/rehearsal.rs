@@ -337,6 +337,7 @@ impl Rehearsal {
             end: Cell::new(Nanos::MAX),
             zero: Cell::new(0),
             ended: Rc::default(),
+            left: Cell::new(drive.left(users)),
         });
         Ok(Self { shared, outbox })
     }

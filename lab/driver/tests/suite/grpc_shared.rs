@@ -340,7 +340,10 @@ fn at_once(texts: &[&str], connections: Option<u32>) -> (Two, Observed) {
     make.workload.session.steps = steps;
     let mut drive = make.drive(&server.base());
     drive.tls = server.trusted();
-    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     drive.protocol.shared = connections;
     let observed = run(drive);
     (server, observed)

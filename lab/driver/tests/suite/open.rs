@@ -127,7 +127,13 @@ fn a_sequence_ends_with_its_last_session() {
         every: ms(3),
     });
     let mut drive = make.drive(&server.base());
-    (drive.kind, drive.cores) = (LoadKind::Sequence { sessions: 7 }, vec![0, 1]);
+    (drive.kind, drive.cores) = (
+        LoadKind::Sequence {
+            sessions: 7,
+            shared: false,
+        },
+        vec![0, 1],
+    );
     drive.hold = std::time::Duration::from_secs(600);
     let observed = run(drive);
     let sum = &observed.summary;

@@ -35,7 +35,10 @@ pub(crate) fn page(
 
 fn once(make: Make, server: &Server) -> Assignment {
     Assignment {
-        kind: LoadKind::Sequence { sessions: 1 },
+        kind: LoadKind::Sequence {
+            sessions: 1,
+            shared: false,
+        },
         ..make.drive(&server.base())
     }
 }
@@ -117,7 +120,10 @@ fn they_are_under_way_at_the_same_time_with_the_cookies_of_the_user() {
     let make = Make::new(&[]);
     let requests = ["GET /", "GET /a", "GET /b", "GET /c"].map(|line| make.request(line));
     let mut drive = once(page(make, requests.to_vec(), 1, 3), &server);
-    drive.kind = LoadKind::Sequence { sessions: 3 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 3,
+        shared: false,
+    };
     let observed = run(drive);
     assert_eq!(
         (observed.summary.transactions, observed.summary.errors),
@@ -182,7 +188,10 @@ fn one_that_fails_leaves_nothing_of_an_older_answer() {
     };
     let make = page(make, vec![a, b], 0, 2).step(Wait::None, "GET /{{ kept }}");
     let mut drive = once(make, &server);
-    drive.kind = LoadKind::Sequence { sessions: 2 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 2,
+        shared: false,
+    };
     let observed = run(drive);
     assert_eq!(
         (observed.errors(ErrorClass::Status), observed.skipped(1)),
@@ -219,7 +228,10 @@ fn the_protocol_decides_how_many_go_out_unless_the_workload_says() {
         let requests = (0..20).map(|number| make.request(&format!("GET /{number}")));
         let requests = requests.collect();
         let mut drive = server.drive(page(make, requests, 0, at_once));
-        drive.kind = LoadKind::Sequence { sessions: 1 };
+        drive.kind = LoadKind::Sequence {
+            sessions: 1,
+            shared: false,
+        };
         drive
     };
     // The server doesn't respond before the last request has arrived.

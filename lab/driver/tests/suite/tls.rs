@@ -264,7 +264,10 @@ fn where_the_server_chooses_http_1_requests_at_the_same_time_have_connections_of
     let mut drive = server.load("localhost", TlsOptions::default());
     drive.tls.authorities = vec![server.pem.clone()];
     drive.protocol.offer = Offer::Auto;
-    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     let make = Make::new(&[]);
     let requests = (0..8).map(|number| make.request(&format!("GET /{number}")));
     let requests = requests.collect();

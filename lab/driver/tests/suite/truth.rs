@@ -116,7 +116,10 @@ fn served(method: &str) -> (Truth, Observed) {
     });
     let make = Make::new(&[]).step(Wait::None, &format!("{method} /"));
     let mut drive = make.drive(&server.base());
-    drive.kind = LoadKind::Sequence { sessions: SESSIONS };
+    drive.kind = LoadKind::Sequence {
+        sessions: SESSIONS,
+        shared: false,
+    };
     drive.limits.request_timeout = Duration::from_secs(5);
     drive.limits.failure_pause = ms(1);
     let observed = run(drive);
@@ -197,7 +200,10 @@ fn an_answer_that_begins_before_the_request_is_sent_is_read_meanwhile() {
         request
     });
     let mut drive = make.drive(&server.base());
-    drive.kind = LoadKind::Sequence { sessions: 1 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 1,
+        shared: false,
+    };
     drive.limits.request_timeout = Duration::from_secs(120);
     let observed = run(drive);
     assert_eq!(
@@ -231,7 +237,10 @@ fn an_answer_to_half_a_request_counts() {
         request
     });
     let mut drive = make.drive(&server.base());
-    drive.kind = LoadKind::Sequence { sessions: 2 };
+    drive.kind = LoadKind::Sequence {
+        sessions: 2,
+        shared: false,
+    };
     drive.limits.request_timeout = Duration::from_secs(120);
     drive.limits.failure_pause = ms(1);
     let observed = run(drive);
@@ -334,7 +343,10 @@ fn meet(server: &Server, cases: Vec<(&str, Expects<'_>, Option<&str>)>) {
             },
         );
         let mut drive = make.drive(&server.base());
-        drive.kind = LoadKind::Sequence { sessions: 2 };
+        drive.kind = LoadKind::Sequence {
+            sessions: 2,
+            shared: false,
+        };
         let observed = run(drive);
         let failed = observed.errors(ErrorClass::Check);
         assert_eq!(

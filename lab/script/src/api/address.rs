@@ -47,20 +47,34 @@ pub(crate) fn resolve(base: &str, reference: &str) -> Result<String, String> {
     Ok(parse(reference, Some(base))?.to_string())
 }
 
-fn parse(text: &str, base: Option<&str>) -> Result<Url, String> {
+pub(super) fn parse(text: &str, base: Option<&str>) -> Result<Url, String> {
     if text.len() > LONGEST {
         return Err(format!("an address has at most {LONGEST} bytes"));
     }
     let base = match base {
-        Some(base) => {
-            Some(Url::parse(base).map_err(|error| format!("'{base}' is no address: {error}"))?)
-        }
+        Some(base) => Some(Url::parse(base).map_err(|error| invalid(base, error))?),
         None => None,
     };
     Url::options()
         .base_url(base.as_ref())
         .parse(text)
-        .map_err(|error| format!("'{text}' is no address: {error}"))
+        .map_err(|error| invalid(text, error))
+}
+
+fn invalid(text: &str, error: url::ParseError) -> String {
+    format!("'{}' is not a valid URL: {error}", shown(text))
+}
+
+/// A URL as messages show it: without the name and password, the query, and the fragment.
+pub(super) fn shown(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (scheme, rest) = match url[..end].split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), &url[..end]),
+    };
+    let host = rest.find('/').unwrap_or(rest.len());
+    let from = rest[..host].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}{}", &rest[from..])
 }
 
 fn of(url: &Url) -> [String; 11] {

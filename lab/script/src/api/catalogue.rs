@@ -23,8 +23,6 @@ const MODULES: &[(&str, &str)] = bundled! {
     "k6/encoding" => "encoding",
     "k6/crypto" => "crypto",
     "k6/timers" => "timers",
-    "k6/ws" => "ws",
-    "k6/websockets" => "websockets",
     "k6/net/grpc" => "grpc",
     "k6/secrets" => "secrets",
     "plimsoll" => "plimsoll",
@@ -49,7 +47,6 @@ pub(crate) fn modules() -> &'static [(&'static str, &'static str)] {
 /// The module that an import names: by its name, or by its known address in any version.
 pub(crate) fn resolve(specifier: &str) -> Option<&'static str> {
     let name = match specifier {
-        "k6/experimental/websockets" => "k6/websockets",
         "k6/experimental/timers" => "k6/timers",
         "k6/experimental/grpc" => "k6/net/grpc",
         _ if specifier.starts_with("k6") || specifier == "plimsoll" => specifier,
@@ -87,6 +84,10 @@ pub(crate) fn refused(specifier: &str) -> Option<(String, &'static str)> {
         "k6/browser" | "k6/experimental/browser" => (
             "it drives a browser",
             "measure the pages' requests: record them as HAR, and run `plimsoll init --from shop.har`",
+        ),
+        "k6/ws" | "k6/websockets" | "k6/experimental/websockets" => (
+            "a workload with `protocol: websocket` opens WebSockets",
+            "write the messages as such a workload, see docs/clients.md",
         ),
         "k6/experimental/redis" | "k6/x/redis" => (
             "scripts send HTTP only",

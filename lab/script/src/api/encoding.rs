@@ -21,7 +21,7 @@ fn engine(alphabet: &str) -> Result<&'static GeneralPurpose, String> {
         "url" => Ok(&URL),
         "rawurl" => Ok(&URL_RAW),
         other => Err(format!(
-            "'{other}' is no alphabet of Base64: use std, rawstd, url, or rawurl"
+            "unknown Base64 alphabet '{other}': use std, rawstd, url, or rawurl"
         )),
     }
 }
@@ -39,7 +39,9 @@ pub(crate) fn from_base64(text: &str, alphabet: &str) -> Result<Vec<u8>, String>
     } else {
         engine.decode(text)
     };
-    decoded.map_err(|error| format!("the text is no Base64 of the alphabet '{alphabet}': {error}"))
+    decoded.map_err(|error| {
+        format!("the text is not valid Base64 of the alphabet '{alphabet}': {error}")
+    })
 }
 
 /// A hash in the form that a script asks for; `None` stands for the bytes themselves.
@@ -52,7 +54,7 @@ pub(crate) fn written(bytes: &[u8], form: &str) -> Result<Option<String>, String
         "binary" => return Ok(None),
         other => {
             return Err(format!(
-                "'{other}' is no output encoding: use hex, base64, base64url, base64rawurl, or binary"
+                "unknown output encoding '{other}': use hex, base64, base64url, base64rawurl, or binary"
             ));
         }
     }))

@@ -7,9 +7,11 @@ use rquickjs::{Array, Class, Ctx, Exception, Function, IntoJs, Object, Result, V
 
 use crate::event::{Event, Level, MetricKind};
 use crate::shared::Shared;
+use crate::turn::Facts;
 
 use super::digest::Algorithm;
 use super::encoding::{self, Field};
+use super::pages::NodeList;
 use super::response::{self, Response};
 use super::{address, jar, pages, request, values};
 
@@ -48,34 +50,15 @@ impl<'js> Host<'_, 'js> {
         let own = Rc::clone(self.shared);
         self.add(
             "check",
-            move |ctx: Ctx<'js>,
-                  name: String,
-                  passed: bool,
-                  tags: Value<'js>,
-                  site: Opt<u32>|
-                  -> Result<()> {
-                let tags = tagged(&ctx, &own, &tags)?;
+            move |ctx: Ctx<'js>, name: String, passed: bool, site: Opt<u32>| {
                 let site = site.0.unwrap_or_else(|| own.take_site(&ctx));
-                own.record(Event::Check {
-                    site,
-                    name,
-                    passed,
-                    tags,
-                });
-                Ok(())
+                own.record(Event::Check { site, name, passed });
             },
         )?;
         let own = Rc::clone(self.shared);
         self.add(
             "metric",
-            move |ctx: Ctx<'js>,
-                  name: String,
-                  kind: String,
-                  value: f64,
-                  tags: Value<'js>,
-                  time: bool|
-                  -> Result<()> {
-                let tags = tagged(&ctx, &own, &tags)?;
+            move |name: String, kind: String, value: f64, time: bool| {
                 let kind = match kind.as_str() {
                     "counter" => MetricKind::Counter,
                     "gauge" => MetricKind::Gauge,
@@ -87,9 +70,7 @@ impl<'js> Host<'_, 'js> {
                     kind,
                     time,
                     value,
-                    tags,
                 });
-                Ok(())
             },
         )?;
         self.ends()
@@ -154,8 +135,6 @@ impl<'js> Host<'_, 'js> {
             bytes.truncate(count);
             values::buffer(&ctx, bytes)
         })?;
-        let own = Rc::clone(self.shared);
-        self.add("initialise", move |on: bool| own.initialising.set(on))?;
         let own = Rc::clone(self.shared);
         self.add("onlyInInit", move |ctx: Ctx<'js>, what: String| {
             if own.initialising.get() {
@@ -224,14 +203,24 @@ impl<'js> Host<'_, 'js> {
                 Ok(())
             },
         )?;
-        self.add("html", |ctx: Ctx<'js>, text: String| {
-            pages::parse(&ctx, &text)
-        })
+        let own = Rc::clone(self.shared);
+        self.add("html", move |ctx: Ctx<'js>, text: String| {
+            pages::parse(&ctx, &own, &text)
+        })?;
+        let own = Rc::clone(self.shared);
+        self.add(
+            "page",
+            move |ctx: Ctx<'js>, of: Class<'js, Response>| -> Result<Option<NodeList>> {
+                let response = of.borrow();
+                let text = response.page_text();
+                text.map(|text| pages::parse(&ctx, &own, text)).transpose()
+            },
+        )
     }
 
     fn cookies(&self) -> Result<()> {
         let own = Rc::clone(self.shared);
-        self.add("newJar", move || own.api.new_jar())?;
+        self.add("newJar", move || own.api.new_jar(own.initialising.get()))?;
         let own = Rc::clone(self.shared);
         self.add("cookiesFor", move |ctx: Ctx<'js>, id: u32, url: String| {
             jar::cookies_for(&ctx, &own, id, &url)
@@ -282,6 +271,7 @@ impl<'js> Host<'_, 'js> {
                 Ok(values::refused(&ctx, address::with(&href, &part, &value))?.into())
             },
         )?;
+        self.add("shownUrl", |url: String| address::shown(&url))?;
         self.add(
             "resolve",
             |ctx: Ctx<'js>, base: String, reference: String| {
@@ -344,25 +334,14 @@ impl<'js> Host<'_, 'js> {
     }
 }
 
-/// The tags of a call, after those of the user.
-fn tagged<'js>(
-    ctx: &Ctx<'js>,
-    shared: &Shared,
-    given: &Value<'js>,
-) -> Result<Vec<(String, String)>> {
-    let own = values::tags(ctx, given)?;
-    let mut all = shared
-        .api
-        .read(shared.user.get(), |user| user.tags.clone())
-        .unwrap_or_default();
-    all.retain(|(name, _)| !own.iter().any(|(given, _)| given == name));
-    all.extend(own);
-    Ok(all)
+fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> {
+    let unknown = Facts::default();
+    let read = |facts: &Facts| fact_of(ctx, facts, name);
+    shared.fact(read).unwrap_or_else(|| read(&unknown))
 }
 
-fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> {
+fn fact_of<'js>(ctx: &Ctx<'js>, facts: &Facts, name: &str) -> Result<Value<'js>> {
     let count = |number: u64| (number as f64).into_js(ctx);
-    let facts = shared.facts();
     match name {
         "vu_in_test" => count(facts.vu_in_test),
         "vu_in_instance" => count(facts.vu_in_instance),
@@ -374,13 +353,13 @@ fn fact<'js>(ctx: &Ctx<'js>, shared: &Shared, name: &str) -> Result<Value<'js>> 
         "iterations_interrupted" => count(facts.iterations_interrupted),
         "vus_active" => count(facts.vus_active),
         "vus_initialized" => count(facts.vus_initialized),
-        "scenario" => facts.scenario.into_js(ctx),
-        "executor" => facts.executor.into_js(ctx),
+        "scenario" => facts.scenario.as_str().into_js(ctx),
+        "executor" => facts.executor.as_str().into_js(ctx),
         "start_ms" => facts.start_ms.into_js(ctx),
         "progress" => facts.progress.into_js(ctx),
         other => Err(Exception::throw_type(
             ctx,
-            &format!("there is no fact '{other}'"),
+            &format!("unknown fact '{other}'"),
         )),
     }
 }
@@ -389,7 +368,7 @@ fn algorithm_of(ctx: &Ctx<'_>, name: &str) -> Result<Algorithm> {
     Algorithm::named(name).ok_or_else(|| {
         Exception::throw_type(
             ctx,
-            &format!("'{name}' is no hash: use md4, md5, sha1, sha256, sha384, sha512, sha512_224, sha512_256, or ripemd160"),
+            &format!("unknown hash '{name}': use md4, md5, sha1, sha256, sha384, sha512, sha512_224, sha512_256, or ripemd160"),
         )
     })
 }

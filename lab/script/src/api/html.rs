@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use ego_tree::{NodeId, NodeRef};
@@ -9,22 +10,40 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use scraper::html::HtmlTreeSink;
 use scraper::{ElementRef, Html, Node, Selector};
 
+use crate::shared::Held;
+
 /// The longest text that is parsed, in bytes.
 const LONGEST: usize = 8 << 20;
 /// The most elements within each other.
 const DEEPEST: usize = 512;
-/// The most nodes of a document per byte of its text; text that exceeds it is made to exhaust memory.
+/// The most nodes of a document per byte of its text; text that exceeds it is treated as an attack.
 const NODES_PER_BYTE: usize = 2;
+/// About the bytes of a document per byte of its text.
+pub(crate) const BYTES_PER_BYTE: usize = 10;
 /// The longest selector in bytes.
 const LONGEST_SELECTOR: usize = 4096;
-/// Bytes that are parsed between two looks at the number of nodes.
+/// Bytes that are parsed between two looks at the tree. They add as many levels as they have tags.
 const PIECE: usize = 4096;
 
 /// A list of nodes of one document, without duplicates.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Nodes {
-    page: Rc<Html>,
+    page: Rc<Page>,
     list: Vec<NodeId>,
+}
+
+/// A document.
+struct Page {
+    html: Html,
+    _held: Held,
+}
+
+impl Deref for Page {
+    type Target = Html;
+
+    fn deref(&self) -> &Html {
+        &self.html
+    }
 }
 
 /// The ways from a node to others.
@@ -78,34 +97,44 @@ impl Query {
     }
 
     fn matches(&self, element: ElementRef<'_>) -> bool {
-        self.selector.matches(&element)
-            && self
-                .contains
-                .as_ref()
-                .is_none_or(|wanted| element.text().collect::<String>().contains(wanted.as_str()))
+        self.selector.matches(&element) && self.has_text(element)
+    }
+
+    fn has_text(&self, element: ElementRef<'_>) -> bool {
+        let wanted = self.contains.as_ref();
+        wanted.is_none_or(|wanted| element.text().collect::<String>().contains(wanted.as_str()))
+    }
+
+    /// The elements within a node that match.
+    fn within<'a>(&'a self, node: NodeRef<'a, Node>) -> impl Iterator<Item = ElementRef<'a>> {
+        let own = ElementRef::wrap(node);
+        let children = node.children().filter_map(ElementRef::wrap);
+        // What isn't an element, such as the document, can't select.
+        let children = children.filter(move |_| own.is_none()).flat_map(|child| {
+            let matching = self.selector.matches(&child).then_some(child);
+            matching.into_iter().chain(child.select(&self.selector))
+        });
+        let inner = own.into_iter().flat_map(|own| own.select(&self.selector));
+        let all = inner.chain(children);
+        all.filter(|element| self.has_text(*element))
     }
 }
 
-/// Parses a document as a browser does.
+/// Parses a document as a browser does. `must_end` is asked between its pieces, and ends the work if it is true.
 ///
 /// # Errors
-/// A sentence if it is too large, or nested too deeply.
-pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
+/// A sentence if it is too large, nested too deeply, or if it took too long.
+pub(crate) fn parse(text: &str, held: Held, must_end: &dyn Fn() -> bool) -> Result<Nodes, String> {
     if text.len() > LONGEST {
         return Err(format!(
             "the HTML has {} bytes; at most {LONGEST} are parsed",
             text.len()
         ));
     }
-    if depth(text) > DEEPEST {
-        return Err(format!(
-            "the HTML has more than {DEEPEST} elements within each other"
-        ));
-    }
     let most = PIECE + text.len() * NODES_PER_BYTE;
     let sink = HtmlTreeSink::new(Html::new_document());
     let mut parser = html5ever::parse_document(sink, html5ever::ParseOpts::default());
-    let mut rest = text;
+    let (mut rest, mut seen) = (text, 0);
     while !rest.is_empty() {
         let mut end = rest.len().min(PIECE);
         while !rest.is_char_boundary(end) {
@@ -113,53 +142,34 @@ pub(crate) fn parse(text: &str) -> Result<Nodes, String> {
         }
         parser.process(StrTendril::from(&rest[..end]));
         rest = &rest[end..];
-        if parser.tokenizer.sink.sink.0.borrow().tree.values().len() > most {
+        let tree = &parser.tokenizer.sink.sink.0.borrow().tree;
+        let count = tree.values().len();
+        if count > most {
             return Err(
-                "the HTML opens its formatting anew at each tag, which makes too many elements"
+                "the HTML reopens its formatting elements at every tag and would produce too many elements"
                     .to_owned(),
             );
         }
+        if tree.nodes().rev().take(count - seen).any(is_too_deep) {
+            return Err(format!(
+                "the HTML has more than {DEEPEST} elements within each other"
+            ));
+        }
+        seen = count;
+        if must_end() {
+            return Err("the HTML takes too long to parse".to_owned());
+        }
     }
-    let page = Rc::new(parser.finish());
+    let page = Rc::new(Page {
+        html: parser.finish(),
+        _held: held,
+    });
     let list = vec![page.tree.root().id()];
     Ok(Nodes { page, list })
 }
 
-/// An upper bound of how deeply elements are nested, by the tags alone.
-fn depth(text: &str) -> usize {
-    /// Elements that have no content, or whose start tag ends the one before.
-    const FLAT: [&str; 33] = [
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
-        "source", "track", "wbr", "p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th",
-        "tbody", "thead", "tfoot", "colgroup", "caption", "rp", "rt", "html", "head", "body",
-    ];
-    let bytes = text.as_bytes();
-    let (mut now, mut most) = (0_usize, 0);
-    let mut place = 0;
-    while let Some(found) = bytes[place..].iter().position(|&byte| byte == b'<') {
-        place += found + 1;
-        let closing = bytes.get(place) == Some(&b'/');
-        let start = place + usize::from(closing);
-        let length = bytes[start..]
-            .iter()
-            .take(16)
-            .take_while(|byte| byte.is_ascii_alphanumeric())
-            .count();
-        if length == 0 || !bytes[start].is_ascii_alphabetic() {
-            continue;
-        }
-        let name = &text[start..start + length];
-        if FLAT.iter().any(|flat| flat.eq_ignore_ascii_case(name)) {
-            continue;
-        }
-        now = if closing {
-            now.saturating_sub(1)
-        } else {
-            now + 1
-        };
-        most = most.max(now);
-    }
-    most
+fn is_too_deep(node: NodeRef<'_, Node>) -> bool {
+    node.ancestors().nth(DEEPEST).is_some()
 }
 
 impl Nodes {
@@ -199,8 +209,8 @@ impl Nodes {
         let mut seen = HashSet::new();
         let mut list = Vec::new();
         for node in self.nodes() {
-            for element in node.descendants().skip(1).filter_map(ElementRef::wrap) {
-                if query.matches(element) && seen.insert(element.id()) {
+            for element in query.within(node) {
+                if seen.insert(element.id()) {
                     list.push(element.id());
                     if single {
                         return self.of(list);
@@ -419,7 +429,7 @@ pub(crate) enum Until<'q> {
 }
 
 impl Until<'_> {
-    fn reached(&self, page: &Rc<Html>, node: NodeRef<'_, Node>) -> bool {
+    fn reached(&self, page: &Rc<Page>, node: NodeRef<'_, Node>) -> bool {
         match self {
             Until::Never => false,
             Until::Query(query) => {

@@ -1,7 +1,7 @@
 //! Cookie jars of scripts, by number: 0 is the user's own (`http.cookieJar()`), others are made by
-//! `new http.CookieJar()`.
+//! `new http.CookieJar()` and hold what the script sets, but send nothing.
 
-use rquickjs::{Array, Ctx, Exception, Object, Result};
+use rquickjs::{Ctx, Exception, Object, Result};
 use url::Url;
 
 use crate::shared::Shared;
@@ -11,11 +11,10 @@ use super::cookies;
 use super::values;
 
 fn address(ctx: &Ctx<'_>, url: &str) -> Result<Url> {
-    Url::parse(url)
-        .map_err(|error| Exception::throw_type(ctx, &format!("'{url}' is no address: {error}")))
+    values::refused(ctx, super::address::parse(url, None))
 }
 
-/// An object of names and arrays of values.
+/// The cookies that a jar sends to an address: an object of names and arrays of values.
 pub(super) fn cookies_for<'js>(
     ctx: &Ctx<'js>,
     shared: &Shared,
@@ -32,18 +31,7 @@ pub(super) fn cookies_for<'js>(
             .map(|cookie| (cookie.name.clone(), cookie.value.clone()));
         Some(pairs.collect::<Vec<_>>())
     });
-    let object = Object::new(ctx.clone())?;
-    for (name, value) in found.flatten().unwrap_or_default() {
-        match object.get::<_, Option<Array<'js>>>(name.as_str())? {
-            Some(values) => values.set(values.len(), value)?,
-            None => {
-                let values = Array::new(ctx.clone())?;
-                values.set(0, value)?;
-                object.set(name, values)?;
-            }
-        }
-    }
-    Ok(object)
+    values::grouped(ctx, found.flatten().unwrap_or_default())
 }
 
 /// Sets a cookie for an address.
@@ -73,7 +61,7 @@ pub(super) fn set<'js>(
                 Exception::throw_type(
                     ctx,
                     &format!(
-                        "'{text}' is no date of a cookie, such as 'Wed, 21 Oct 2026 07:28:00 GMT'"
+                        "'{text}' is not a valid cookie date, such as 'Wed, 21 Oct 2026 07:28:00 GMT'"
                     ),
                 )
             })?);
@@ -93,7 +81,9 @@ pub(super) fn set<'js>(
 fn change(shared: &Shared, id: u32, cookie: Cookie) {
     let now = shared.now_ms();
     shared.api.with(shared.user.get(), |user| {
-        user.changes.push((id, cookie.clone()));
+        if id == 0 {
+            user.changes.push(cookie.clone());
+        }
         user.jars.entry(id).or_default().put(cookie, now);
     });
 }
@@ -109,15 +99,14 @@ pub(super) fn remove<'js>(
     let url = address(ctx, url)?;
     shared.api.with(shared.user.get(), |user| {
         let gone = user.jars.entry(id).or_default().remove(&url, name);
-        user.changes.extend(gone.into_iter().map(|cookie| {
-            let gone = Cookie {
+        if id == 0 {
+            user.changes.extend(gone.into_iter().map(|cookie| Cookie {
                 value: String::new(),
                 max_age: Some(0),
                 expires_ms: Some(0.0),
                 ..cookie
-            };
-            (id, gone)
-        }));
+            }));
+        }
     });
     Ok(())
 }

@@ -3,9 +3,11 @@
 //! The syntax is that of gjson's documentation. The part of a path before the first `#` or wildcard is followed in one
 //! pass over the text; only what is found there becomes values. It knows no JavaScript.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -60,7 +62,7 @@ pub(crate) enum Found<'t> {
 /// Finds the value at `path`; `None` if there is none.
 ///
 /// # Errors
-/// A sentence if the text is no JSON, or the path is none.
+/// A sentence if the text isn't JSON, or the path can't be followed.
 pub(crate) fn find<'t>(text: &'t str, path: &str) -> Result<Option<Found<'t>>, String> {
     let parts = parse(path)?;
     let plain = parts
@@ -71,16 +73,34 @@ pub(crate) fn find<'t>(text: &'t str, path: &str) -> Result<Option<Found<'t>>, S
     let found = Follow(&parts[..plain])
         .deserialize(&mut reader)
         .and_then(|found| reader.end().map(|()| found))
-        .map_err(|error| format!("the body is no JSON: {error}"))?;
+        .map_err(|error| syntax(&error))?;
     let Some(raw) = found else {
         return Ok(None);
     };
     if plain == parts.len() {
         return Ok(Some(Found::Text(raw.get())));
     }
-    let value: Value =
-        serde_json::from_str(raw.get()).map_err(|error| format!("the body is no JSON: {error}"))?;
+    let value: Value = serde_json::from_str(raw.get()).map_err(|error| syntax(&error))?;
     Ok(follow(value, &parts[plain..]).map(Found::Made))
+}
+
+/// Where a text stops being JSON, without what it contains there.
+///
+/// # Errors
+/// A sentence with the place.
+pub(crate) fn check(text: &str) -> Result<(), String> {
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(syntax(&error)),
+    }
+}
+
+fn syntax(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    match error.classify() {
+        Category::Eof => "it ends too early".to_owned(),
+        _ => format!("line {line}, column {column}"),
+    }
 }
 
 /// Follows names in one pass and keeps the text of what is there.
@@ -216,6 +236,24 @@ fn follow(value: Value, parts: &[Part]) -> Option<Value> {
     }
 }
 
+/// As [`follow`], and copies nothing on the way through names.
+fn seen<'v>(value: &'v Value, parts: &[Part]) -> Option<Cow<'v, Value>> {
+    let Some((part, rest)) = parts.split_first() else {
+        return Some(Cow::Borrowed(value));
+    };
+    match (part, value) {
+        (Part::Name(name), Value::Object(members)) => seen(members.get(name)?, rest),
+        (Part::Name(name), Value::Array(all)) => seen(all.get(name.parse::<usize>().ok()?)?, rest),
+        (Part::Name(_), _) => None,
+        (Part::Pattern(pattern), Value::Object(members)) => {
+            let found = members.iter().find(|(name, _)| like(name, pattern));
+            seen(found?.1, rest)
+        }
+        (Part::Pattern(_), _) => None,
+        _ => follow(value.clone(), parts).map(Cow::Owned),
+    }
+}
+
 fn member(value: Value, name: &str) -> Option<Value> {
     match value {
         Value::Object(mut members) => members.remove(name),
@@ -269,17 +307,17 @@ fn changed(value: Value, change: &str) -> Option<Value> {
 
 impl Test {
     fn passes(&self, element: &Value) -> bool {
-        let Some(found) = follow(element.clone(), &self.path) else {
+        let Some(found) = seen(element, &self.path) else {
             return false;
         };
-        let order = match (&found, &self.value) {
+        let order = match (&*found, &self.value) {
             (Value::String(one), Value::String(other)) => Some(one.as_str().cmp(other.as_str())),
             (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()),
             (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
             (Value::Null, Value::Null) => Some(std::cmp::Ordering::Equal),
             _ => None,
         };
-        let alike = || match (&found, &self.value) {
+        let alike = || match (&*found, &self.value) {
             (Value::String(text), Value::String(pattern)) => Some(like(text, pattern)),
             _ => None,
         };

@@ -2,14 +2,14 @@
 //! `modules/`, and the functions of the host that they call.
 //!
 //! A function that needs the lab returns an operation: `$op('request', [method, url, body, params, name, type])`,
-//! `$op('batch', [request, …])`, `$op('wait', microseconds)`, `$op('socket', order)`. All others end at once.
+//! `$op('batch', [request, …])`, `$op('wait', microseconds)`. All others end at once.
 //!
-//! The functions of the host, on the object `$host`; a tag list is an object of names and values:
+//! The functions of the host, on the object `$host`:
 //!
 //! | events | |
 //! |---|---|
-//! | `check(name, passed, tags, site)`, `group(name, begins)` | a check passed or failed; a group begins or ends |
-//! | `metric(name, kind, value, tags, isTime)`, `declare(name, kind, isTime)` | a value of a metric; a metric exists |
+//! | `check(name, passed, site)`, `group(name, begins)` | a check passed or failed; a group begins or ends |
+//! | `metric(name, kind, value, isTime)`, `declare(name, kind, isTime)` | a value of a metric; a metric exists |
 //! | `log(level, text)` | a line of the log |
 //! | `abort(reason)`, `failTest(reason)` | the test ends; the test fails at its end |
 //! | **facts** | |
@@ -22,11 +22,11 @@
 //! | `expect(ranges)` | statuses that don't count as failures |
 //! | `newJar()`, `cookiesFor(jar, url)`, `setCookie(jar, url, name, value, settings)`, `removeCookies(jar, url, name)` | cookies |
 //! | `form(flat)`, `formPairs(text)`, `multipart(boundary, fields)` | bodies |
-//! | `address(text, base)`, `addressWith(href, part, value)`, `resolve(base, reference)` | addresses |
+//! | `address(text, base)`, `addressWith(href, part, value)`, `resolve(base, reference)`, `shownUrl(url)` | addresses |
 //! | **texts and bytes** | |
 //! | `digest(algorithm, parts, form)`, `hmac(algorithm, key, parts, form)` | hashes |
 //! | `base64(data, alphabet)`, `unbase64(text, alphabet, asText)`, `hex(data)`, `utf8(data)`, `bytes(text)` | encodings |
-//! | `html(text)` | a document: a list of nodes |
+//! | `html(text)`, `page(response)` | a document: a list of nodes |
 
 mod address;
 mod catalogue;
@@ -40,13 +40,11 @@ mod json_path;
 mod pages;
 mod request;
 mod response;
-mod socket;
 mod state;
 mod values;
 
 pub(crate) use catalogue::{modules, refused, resolve};
 pub(crate) use host::install;
-pub(crate) use request::request;
-pub(crate) use response::response;
-pub(crate) use socket::{socket, socket_event};
-pub(crate) use state::State;
+pub(crate) use request::{hand_over, request};
+pub(crate) use response::responses;
+pub(crate) use state::{Settings, State};

@@ -2,6 +2,8 @@
 
 use rquickjs::{Array, Class, Ctx, Exception, IntoJs, JsLifetime, Result, Value, class::Trace};
 
+use crate::shared::Shared;
+
 use super::html::{self, Nodes, Query, Until, Way};
 use super::values;
 
@@ -25,15 +27,17 @@ impl NodeList {
         until: &Until<'_>,
         filter: Option<&Query>,
     ) -> Result<NodeList> {
-        let way =
-            Way::named(way).ok_or_else(|| Exception::throw_type(ctx, "there is no such way"))?;
+        let way = Way::named(way)
+            .ok_or_else(|| Exception::throw_type(ctx, &format!("unknown traversal '{way}'")))?;
         Ok(Self::of(self.nodes.walk(way, until, filter)))
     }
 }
 
 /// Parses a document.
-pub(super) fn parse(ctx: &Ctx<'_>, text: &str) -> Result<NodeList> {
-    Ok(NodeList::of(values::refused(ctx, html::parse(text))?))
+pub(super) fn parse(ctx: &Ctx<'_>, shared: &Shared, text: &str) -> Result<NodeList> {
+    let held = shared.hold(ctx, text.len().saturating_mul(html::BYTES_PER_BYTE))?;
+    let parsed = html::parse(text, held, &|| shared.budget.must_end());
+    Ok(NodeList::of(values::refused(ctx, parsed)?))
 }
 
 #[rquickjs::methods]

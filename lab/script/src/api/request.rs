@@ -7,7 +7,7 @@ use url::Url;
 use crate::shared::Shared;
 use crate::turn::{Auth, Compression, Expected, Jar, Request, ResponseKind};
 
-use super::state::{Pending, Sent};
+use super::state::Pending;
 use super::values;
 
 /// Makes a request of `[method, url, body, params, name, type of the body]`.
@@ -21,7 +21,7 @@ pub(crate) fn request<'js>(
         return Err(Exception::throw_type(ctx, "a request has no parts"));
     };
     let user = shared.user.get();
-    let settings = shared.api.settings(&shared.program);
+    let settings = shared.program.settings();
     let body: Value<'js> = parts.get(2)?;
     let mut request = Request {
         site,
@@ -35,17 +35,14 @@ pub(crate) fn request<'js>(
         name: parts.get::<Option<String>>(4)?,
         response: settings.response,
         redirects: settings.redirects,
-        throw: settings.throw,
-        tags: settings.tags.clone(),
         ..Request::default()
     };
-    if let Some(tags) = shared.api.read(user, |user| user.tags.clone()) {
-        add_tags(&mut request, tags);
-    }
-    let expected = shared
-        .api
-        .read(user, |user| user.expected.clone())
-        .flatten();
+    let of_user = shared.api.read(user, |user| {
+        let name = user.tags.iter().find(|(tag, _)| tag == "name");
+        (name.map(|(_, name)| name.clone()), user.expected.clone())
+    });
+    let (name, expected) = of_user.unwrap_or_default();
+    request.name = name.or(request.name);
     if let Some(expected) = expected.or_else(|| shared.api.expected.borrow().clone()) {
         request.expected = expected;
     }
@@ -63,43 +60,45 @@ pub(crate) fn request<'js>(
     Ok(request)
 }
 
-/// Adds what follows of all parts: headers, the sign-in by the address, cookies, and the record for `Response.request`.
+/// Adds what follows of all parts: headers, and the sign-in by the address.
 fn finish<'js>(
     ctx: &Ctx<'js>,
     shared: &Shared,
     parts: &Array<'js>,
     request: &mut Request,
 ) -> Result<()> {
-    let user = shared.user.get();
-    let settings = shared.api.settings(&shared.program);
     if let Some(kind) = parts.get::<Option<String>>(5)? {
         default_header(request, "Content-Type", &kind);
     }
-    if let Some(agent) = &settings.agent {
+    if let Some(agent) = &shared.program.settings().agent {
         default_header(request, "User-Agent", agent);
     }
     if request.auth == Auth::None && has_user(&request.url) {
         sign_in(ctx, request)?;
     }
-    if settings.remembers() {
-        let sent = settings.reads_sent.then(|| Sent {
-            method: request.method.clone(),
-            url: request.url.clone(),
-            headers: request.headers.clone(),
-            body: request.body.clone(),
-            cookies: request.jar.own.clone(),
-        });
-        let pending = Pending {
-            jar: request.jar.id,
-            kind: request.response,
-            sent,
-        };
-        shared.api.with(user, |user| {
-            request.jar.changes = std::mem::take(&mut user.changes);
-            user.pending.push_back(pending);
-        });
-    }
     Ok(())
+}
+
+/// Hands all requests of a turn over: the first one takes the changes of cookies along, and what their responses need
+/// is remembered.
+pub(crate) fn hand_over(shared: &Shared, requests: &mut [Request]) {
+    let settings = shared.program.settings();
+    if !settings.remembers() {
+        return;
+    }
+    let pending = requests.iter().map(|request| Pending {
+        jar: request.jar.id,
+        kind: request.response,
+        sent: settings.reads_sent.then(|| Box::new(request.clone())),
+    });
+    let pending = pending.collect();
+    shared.api.with(shared.user.get(), |user| {
+        user.pending = pending;
+        if let Some(first) = requests.first_mut() {
+            let changes = std::mem::take(&mut user.changes);
+            first.jar.changes = changes.into_iter().map(|cookie| (0, cookie)).collect();
+        }
+    });
 }
 
 fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request) -> Result<()> {
@@ -112,13 +111,22 @@ fn read_params<'js>(ctx: &Ctx<'js>, params: &Object<'js>, request: &mut Request)
         {
             return Err(Exception::throw_type(
                 ctx,
-                &format!("'{name}' is no header of HTTP, or its value has a line end"),
+                &format!(
+                    "'{name}' is not a valid HTTP header name, or its value contains a line break"
+                ),
             ));
         }
     }
     if let Some(tags) = values::member(params, "tags")? {
-        let tags = values::texts(ctx, &tags, "tags")?;
-        add_tags(request, tags);
+        let Some(tags) = tags.as_object() else {
+            return Err(Exception::throw_type(
+                ctx,
+                "tags are an object of names and values",
+            ));
+        };
+        if let Some(name) = values::member(tags, "name")? {
+            request.name = Some(values::text(ctx, &name)?);
+        }
     }
     if let Some(timeout) = values::member(params, "timeout")? {
         request.timeout = Some(values::duration(ctx, &timeout)?);
@@ -195,9 +203,13 @@ fn jar<'js>(ctx: &Ctx<'js>, params: &Object<'js>) -> Result<Jar> {
             Some(other) => other.get::<_, Option<u32>>("$id")?,
             None => None,
         };
-        jar.id = id.ok_or_else(|| {
-            Exception::throw_type(ctx, "params.jar is a CookieJar: new http.CookieJar()")
-        })?;
+        if id != Some(0) {
+            return Err(Exception::throw_type(
+                ctx,
+                "params.jar is the user's own CookieJar, http.cookieJar(): requests with another jar aren't supported. Give \
+                 their cookies by params.cookies",
+            ));
+        }
     }
     Ok(jar)
 }
@@ -222,17 +234,6 @@ pub(super) fn ranges<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Expected
         ranges.push((status(0)?, status(1)?));
     }
     Ok(Expected::Ranges(ranges))
-}
-
-fn add_tags(request: &mut Request, tags: Vec<(String, String)>) {
-    for (name, value) in tags {
-        if name == "name" {
-            request.name = Some(value);
-        } else {
-            request.tags.retain(|(old, _)| *old != name);
-            request.tags.push((name, value));
-        }
-    }
 }
 
 fn compression(ctx: &Ctx<'_>, text: &str) -> Result<Vec<Compression>> {

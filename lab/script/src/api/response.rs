@@ -5,13 +5,17 @@ use std::cell::OnceCell;
 use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, Value, class::Trace};
 use url::Url;
 
-use crate::shared::Shared;
-use crate::turn::{Answer, ResponseKind, Timings};
+use crate::shared::{Held, Shared};
+use crate::turn::{Answer, Request, ResponseKind, Timings};
 
+use super::address;
 use super::cookies;
 use super::json_path::{self, Found};
-use super::state::{Pending, Sent};
+use super::state::{Pending, User};
 use super::values;
+
+/// The bytes of an entry of headers besides its texts.
+const ENTRY: usize = size_of::<(String, String)>();
 
 /// An answer, as a script holds it.
 #[derive(Trace, JsLifetime)]
@@ -22,9 +26,11 @@ pub(crate) struct Response {
     #[qjs(skip_trace)]
     kind: ResponseKind,
     #[qjs(skip_trace)]
-    sent: Option<Sent>,
+    sent: Option<Box<Request>>,
     #[qjs(skip_trace)]
     text: OnceCell<String>,
+    #[qjs(skip_trace)]
+    _held: Held,
 }
 
 #[rquickjs::methods]
@@ -35,21 +41,35 @@ impl Response {
     }
 }
 
-/// Makes the response that a script gets of an answer.
-pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> Result<Value<'js>> {
-    let settings = shared.api.settings(&shared.program);
-    let user = shared.user.get();
-    let pending = if settings.remembers() {
-        shared
-            .api
-            .with(user, |user| user.pending.pop_front())
-            .unwrap_or_default()
-    } else {
-        Pending {
-            kind: settings.response,
-            ..Pending::default()
-        }
-    };
+/// Makes the responses that a script gets of the answers to all requests of a turn.
+pub(crate) fn responses<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    answers: Vec<Answer>,
+) -> Result<Vec<Value<'js>>> {
+    let settings = shared.program.settings();
+    let mut pending = Vec::new();
+    if settings.remembers() {
+        let own = |user: &mut User| std::mem::take(&mut user.pending);
+        pending = shared.api.with(shared.user.get(), own);
+    }
+    pending.resize_with(answers.len(), || Pending {
+        kind: settings.response,
+        ..Pending::default()
+    });
+    let pairs = answers.into_iter().zip(pending);
+    pairs
+        .map(|(answer, pending)| response(ctx, shared, answer, pending))
+        .collect()
+}
+
+fn response<'js>(
+    ctx: &Ctx<'js>,
+    shared: &Shared,
+    answer: Answer,
+    pending: Pending,
+) -> Result<Value<'js>> {
+    let settings = shared.program.settings();
     if settings.reads_jars {
         learn(shared, &answer, pending.jar);
     }
@@ -59,13 +79,25 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, shared: &Shared, answer: Answer) -> 
         return Err(Exception::throw_message(ctx, &failure.message));
     }
     let Pending { kind, sent, .. } = pending;
+    let sent_body = sent.as_ref().map_or(0, |sent| sent.body.len());
+    let _held = shared.hold(ctx, size(&answer) + sent_body)?;
     let response = Response {
         answer,
         kind,
         sent,
         text: OnceCell::new(),
+        _held,
     };
     Class::instance(ctx.clone(), response)?.into_js(ctx)
+}
+
+/// About the bytes of an answer.
+fn size(answer: &Answer) -> usize {
+    let headers = answer.headers.iter();
+    let headers: usize = headers
+        .map(|(name, value)| name.len() + value.len() + ENTRY)
+        .sum();
+    answer.body.len() + answer.url.len() + headers + size_of::<Response>()
 }
 
 /// Takes over the cookies of an answer: those that the lab reports, and those that its headers set.
@@ -100,6 +132,12 @@ impl Response {
                 .get_or_init(|| String::from_utf8_lossy(&self.answer.body).into_owned()),
         }
     }
+
+    /// The body as HTML; `None` if there is no body.
+    pub(super) fn page_text(&self) -> Option<&str> {
+        let has_body = self.answer.error.is_none() && self.kind != ResponseKind::None;
+        has_body.then(|| self.text())
+    }
 }
 
 /// Reads a part of a response by the name that scripts use.
@@ -122,15 +160,10 @@ pub(super) fn read<'js>(
             .map_or("", |failure| failure.message.as_str())
             .into_js(ctx),
         "error_code" => error_code(answer).into_js(ctx),
-        "status_text" => status_text(answer).into_js(ctx),
         "proto" => protocol(&answer.protocol).into_js(ctx),
-        "remote_ip" => answer
-            .remote
-            .map_or_else(String::new, |remote| remote.ip().to_string())
-            .into_js(ctx),
-        "remote_port" => answer.remote.map_or(0, |remote| remote.port()).into_js(ctx),
-        "tls_version" => answer.tls_version.as_str().into_js(ctx),
-        "tls_cipher_suite" => "".into_js(ctx),
+        // The lab doesn't know them.
+        "status_text" | "remote_ip" | "tls_version" | "tls_cipher_suite" => "".into_js(ctx),
+        "remote_port" => 0.into_js(ctx),
         "request" => request(ctx, &response)?.into_js(ctx),
         other => Err(Exception::throw_type(
             ctx,
@@ -163,7 +196,7 @@ fn headers<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
     }
     let object = Object::new(ctx.clone())?;
     for (name, value) in joined {
-        object.set(name, value)?;
+        values::define(&object, &name, value)?;
     }
     Ok(object)
 }
@@ -185,7 +218,7 @@ fn canonical(name: &str) -> String {
 
 fn set_cookies<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
     let url = Url::parse(&answer.url).ok();
-    let object = Object::new(ctx.clone())?;
+    let mut all = Vec::new();
     for (name, value) in &answer.headers {
         if !name.eq_ignore_ascii_case("set-cookie") {
             continue;
@@ -204,16 +237,9 @@ fn set_cookies<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Object<'js>> {
         one.set("max_age", cookie.max_age.unwrap_or(0))?;
         one.set("maxAge", cookie.max_age.unwrap_or(0))?;
         one.set("expires", cookie.expires_ms.unwrap_or(0.0))?;
-        match object.get::<_, Option<rquickjs::Array<'js>>>(cookie.name.as_str())? {
-            Some(all) => all.set(all.len(), one)?,
-            None => {
-                let all = rquickjs::Array::new(ctx.clone())?;
-                all.set(0, one)?;
-                object.set(cookie.name.as_str(), all)?;
-            }
-        }
+        all.push((cookie.name, one));
     }
-    Ok(object)
+    values::grouped(ctx, all)
 }
 
 fn timings<'js>(ctx: &Ctx<'js>, timings: &Timings) -> Result<Object<'js>> {
@@ -239,13 +265,6 @@ fn error_code(answer: &Answer) -> u32 {
     }
 }
 
-fn status_text(answer: &Answer) -> String {
-    if answer.status == 0 || answer.reason.is_empty() {
-        return String::new();
-    }
-    format!("{} {}", answer.status, answer.reason)
-}
-
 fn protocol(name: &str) -> &str {
     match name {
         "HTTP/2" | "h2" => "HTTP/2.0",
@@ -262,25 +281,18 @@ fn request<'js>(ctx: &Ctx<'js>, response: &Response) -> Result<Object<'js>> {
     object.set("method", sent.method.as_str())?;
     object.set("url", sent.url.as_str())?;
     object.set("body", String::from_utf8_lossy(&sent.body).as_ref())?;
-    let headers = Object::new(ctx.clone())?;
-    for (name, value) in &sent.headers {
-        headers.set(
-            canonical(name),
-            values::list(ctx, std::slice::from_ref(value))?,
-        )?;
-    }
-    object.set("headers", headers)?;
-    let cookies = Object::new(ctx.clone())?;
-    for (name, value, replace) in &sent.cookies {
+    let headers = sent.headers.iter();
+    let headers = headers.map(|(name, value)| (canonical(name), value.as_str()));
+    object.set("headers", values::grouped(ctx, headers.collect())?)?;
+    let mut cookies = Vec::new();
+    for (name, value, replace) in &sent.jar.own {
         let one = Object::new(ctx.clone())?;
         one.set("name", name.as_str())?;
         one.set("value", value.as_str())?;
         one.set("replace", *replace)?;
-        let all = rquickjs::Array::new(ctx.clone())?;
-        all.set(0, one)?;
-        cookies.set(name.as_str(), all)?;
+        cookies.push((name.clone(), one));
     }
-    object.set("cookies", cookies)?;
+    object.set("cookies", values::grouped(ctx, cookies)?)?;
     Ok(object)
 }
 
@@ -290,11 +302,9 @@ pub(super) fn json<'js>(ctx: &Ctx<'js>, response: &Class<'js, Response>) -> Resu
     let text = readable(ctx, &response)?;
     let parsed = ctx.json_parse(text);
     if parsed.is_err() {
-        let thrown = ctx.catch();
-        let reason = thrown
-            .as_exception()
-            .and_then(Exception::message)
-            .unwrap_or_default();
+        ctx.catch();
+        let reason = json_path::check(text).err();
+        let reason = reason.unwrap_or_else(|| "the engine refuses it".to_owned());
         return Err(Exception::throw_message(
             ctx,
             &no_json(&response, text, &reason),
@@ -333,16 +343,19 @@ fn readable<'r>(ctx: &Ctx<'_>, response: &'r Response) -> Result<&'r str> {
         ctx,
         &format!(
             "the response of {} has no body that could be JSON (status {})",
-            response.answer.url, response.answer.status
+            address::shown(&response.answer.url),
+            response.answer.status
         ),
     ))
 }
 
+/// Says why a body isn't JSON, without what it contains: messages go into reports.
 fn no_json(response: &Response, text: &str, reason: &str) -> String {
-    let start: String = text.chars().take(40).collect();
+    let start = text.chars().next().unwrap_or_default();
     format!(
-        "the response of {} can't be read as JSON: {reason} (it begins with '{start}')",
-        response.answer.url
+        "the response of {} can't be read as JSON: {reason} (it has {} bytes and begins with {start:?})",
+        address::shown(&response.answer.url),
+        text.len()
     )
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use lab_units::units::{k6_duration, k6_milliseconds};
 use rquickjs::function::{Constructor, IntoArgs, This};
-use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
+use rquickjs::object::Property;
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Result, Value};
 
 /// The most entries of an object of headers, tags, or cookies.
 const MOST_ENTRIES: usize = 1000;
@@ -44,7 +45,7 @@ pub(super) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> 
     ))
 }
 
-/// Copies the bytes of a buffer by way of Base64, which the engine writes: its own access to them is not safe.
+/// Copies a buffer through Base64, because rquickjs's direct access to its bytes is `unsafe`.
 fn held<'js>(ctx: &Ctx<'js>, view: impl IntoArgs<'js>) -> Result<Vec<u8>> {
     let class: Constructor<'js> = ctx.globals().get("Uint8Array")?;
     let view: Object<'js> = class.construct(view)?;
@@ -67,9 +68,11 @@ pub(super) fn text<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String> {
     if value.is_object()
         && !value.is_array()
         && let Some(json) = ctx.json_stringify(value.clone())?
-        && json.to_string()?.starts_with('{')
     {
-        return json.to_string();
+        let json = json.to_string()?;
+        if json.starts_with('{') {
+            return Ok(json);
+        }
     }
     let made: rquickjs::Coerced<String> = rquickjs::FromJs::from_js(ctx, value.clone())?;
     Ok(made.0)
@@ -121,14 +124,6 @@ pub(super) fn texts<'js>(
     Ok(all)
 }
 
-/// Tags; none if the value is undefined or null.
-pub(super) fn tags<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<(String, String)>> {
-    if value.is_undefined() || value.is_null() {
-        return Ok(Vec::new());
-    }
-    texts(ctx, value, "tags")
-}
-
 /// Milliseconds as a number, or a text such as `1m30s`.
 pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Duration> {
     let read = match value.as_number() {
@@ -158,6 +153,38 @@ pub(super) fn list<'js>(ctx: &Ctx<'js>, texts: &[String]) -> Result<Array<'js>> 
         array.set(place, text.as_str())?;
     }
     Ok(array)
+}
+
+/// Defines a member under a name that may be one of `Object.prototype`, such as `constructor`.
+pub(super) fn define<'js>(object: &Object<'js>, name: &str, value: impl IntoJs<'js>) -> Result<()> {
+    let value = value.into_js(object.ctx())?;
+    let member = Property::from(value).writable().enumerable();
+    object.prop(name, member.configurable())
+}
+
+/// An object of names and arrays of all their values, in order.
+pub(super) fn grouped<'js, V: IntoJs<'js>>(
+    ctx: &Ctx<'js>,
+    pairs: Vec<(String, V)>,
+) -> Result<Object<'js>> {
+    let mut groups: Vec<(String, Array<'js>)> = Vec::new();
+    for (name, value) in pairs {
+        let known = groups.iter().position(|(known, _)| *known == name);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                groups.push((name, Array::new(ctx.clone())?));
+                groups.len() - 1
+            }
+        };
+        let values = &groups[place].1;
+        values.set(values.len(), value)?;
+    }
+    let object = Object::new(ctx.clone())?;
+    for (name, values) in groups {
+        define(&object, &name, values)?;
+    }
+    Ok(object)
 }
 
 /// Makes a TypeError of a sentence.

@@ -26,37 +26,65 @@ impl Default for Limits {
     }
 }
 
+/// The longest time of the modules of a script, and of the initialisers of a user.
+const LOADING: Duration = Duration::from_secs(10);
+
 /// The time budget of the turn that runs.
-pub(super) struct Budget {
-    limit: Duration,
-    /// When the turn was first asked about. The clock isn't read in turns so short that the engine never asks.
+pub(crate) struct Budget {
+    /// The limit of turns.
+    turn: Duration,
+    limit: Cell<Duration>,
+    /// When the interrupt handler was first called in this turn. Turns so short that it isn't called read no clock.
     started: Cell<Option<Duration>>,
     over: Cell<bool>,
+    /// Whether the cycle collector has run since [`Budget::take_collected`].
+    collected: Cell<bool>,
 }
 
 impl Budget {
-    pub(super) fn new(limit: Duration) -> Budget {
+    pub(crate) fn new(turn: Duration) -> Budget {
         Budget {
-            limit,
+            turn,
+            limit: Cell::new(turn),
             started: Cell::new(None),
             over: Cell::new(false),
+            collected: Cell::new(false),
         }
     }
 
-    /// A turn begins.
-    pub(super) fn begin(&self) {
+    /// Begins a turn.
+    pub(crate) fn begin(&self) {
+        self.limit.set(self.turn);
         self.started.set(None);
         self.over.set(false);
     }
 
-    /// Whether the turn must end.
-    pub(super) fn ask(&self) -> bool {
+    /// Begins or ends code that runs once: modules, and the initialisers of a user.
+    pub(crate) fn load(&self, begins: bool) {
+        self.limit.set(if begins { LOADING } else { self.turn });
+        self.started.set(None);
+    }
+
+    /// Notes that the cycle collector ran. Its time is not the script's: the first one of a turn restarts the clock.
+    pub(crate) fn note_collection(&self) {
+        if !self.collected.replace(true) {
+            self.started.set(None);
+        }
+    }
+
+    /// Returns true if the cycle collector has run since the last call.
+    pub(crate) fn take_collected(&self) -> bool {
+        self.collected.take()
+    }
+
+    /// Returns true if the turn must end.
+    pub(crate) fn must_end(&self) -> bool {
         let now = clock();
         let Some(started) = self.started.get() else {
             self.started.set(Some(now));
             return false;
         };
-        let over = now.saturating_sub(started) >= self.limit;
+        let over = now.saturating_sub(started) >= self.limit.get();
         if over {
             self.over.set(true);
         }
@@ -64,12 +92,23 @@ impl Budget {
     }
 
     /// Whether this turn was ended.
-    pub(super) fn was_over(&self) -> bool {
+    pub(crate) fn was_over(&self) -> bool {
         self.over.get()
     }
 
-    pub(super) fn limit(&self) -> Duration {
-        self.limit
+    /// The message of what was ended.
+    pub(crate) fn message(&self) -> String {
+        let limit = self.limit.get();
+        if limit == self.turn {
+            return format!(
+                "the script ran for {} ms without a request or a wait: a turn may take {0} ms at most",
+                limit.as_millis()
+            );
+        }
+        format!(
+            "the code at module level ran for {} s, which is the most it may take: prepare the data before the run",
+            limit.as_secs()
+        )
     }
 }
 

@@ -12,9 +12,11 @@ const FRAMES: usize = 24;
 const MESSAGE: usize = 2_000;
 /// What the names of the script's modules begin with in the engine.
 pub(crate) const MODULE: &str = "script:";
+/// The property of an error of the host: the call site whose operation failed.
+const SITE: &str = "$place";
 
 /// Makes an error of what a part of a turn threw.
-pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, budget: &Budget, error: &Error) -> Thrown {
+pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, error: &Error) -> Thrown {
     let value = if error.is_exception() {
         ctx.catch()
     } else {
@@ -25,19 +27,32 @@ pub(super) fn thrown(ctx: &Ctx<'_>, shared: &Shared, budget: &Budget, error: &Er
         None if error.is_exception() => plain(text(&value)),
         None => plain(error.to_string()),
     };
-    if budget.was_over() {
+    if shared.budget.was_over() {
         thrown.kind = ThrownKind::Turn;
-        thrown.message = format!(
-            "the script ran for {} ms without a request or a wait: a turn may take {0} ms at most",
-            budget.limit().as_millis()
-        );
+        thrown.message = shared.budget.message();
     }
     thrown
 }
 
+/// Makes an error of a turn that was ended in a job of a promise.
+pub(super) fn over(budget: &Budget) -> Thrown {
+    Thrown {
+        kind: ThrownKind::Turn,
+        ..plain(budget.message())
+    }
+}
+
+/// Makes an error of the reason of a rejected promise.
+pub(super) fn rejected(shared: &Shared, reason: &Value<'_>) -> Thrown {
+    match reason.as_object() {
+        Some(object) => of_object(shared, object),
+        None => plain(text(reason)),
+    }
+}
+
 fn plain(message: String) -> Thrown {
     Thrown {
-        kind: kind(&message),
+        kind: ThrownKind::Error,
         message: short(message),
         stack: Vec::new(),
     }
@@ -59,36 +74,42 @@ fn of_object(shared: &Shared, object: &Object<'_>) -> Thrown {
         (!value.is_undefined() && !value.is_null()).then(|| text(&value))
     };
     let name = read("name").unwrap_or_default();
-    let told = read("message").filter(|message| !message.is_empty());
-    let message = match told {
+    let own = read("message").filter(|message| !message.is_empty());
+    let message = match own.clone() {
         Some(message) if name.is_empty() || name == "Error" || name == "InternalError" => message,
         Some(message) => format!("{name}: {message}"),
         None if name.is_empty() => as_json(object),
-        None => name,
+        None => name.clone(),
     };
-    let mut thrown = plain(explained(message));
+    let mut thrown = plain(if name == "TypeError" {
+        explained(message)
+    } else {
+        message
+    });
+    thrown.kind = kind(&name, own.as_deref().unwrap_or_default());
     thrown.stack = read("stack")
         .map(|stack| frames(shared, &stack))
         .unwrap_or_default();
-    if let Ok(Some(site)) = object.get::<_, Option<u32>>("$site") {
+    let site = |name: &str| object.get::<_, Option<u32>>(name).ok().flatten();
+    if let Some(site) = site("$site") {
         thrown.kind = ThrownKind::NotHandedOver;
-        if let Some(site) = shared
-            .program
-            .sites()
-            .get(site as usize)
-            .filter(|_| site > 0)
-        {
-            thrown.stack.insert(
-                0,
-                Frame {
-                    function: String::new(),
-                    file: site.file.clone(),
-                    line: site.line,
-                },
-            );
-        }
+        thrown.stack.splice(0..0, frame_of(shared, site));
+    } else if thrown.stack.is_empty() {
+        thrown
+            .stack
+            .extend(site(SITE).and_then(|site| frame_of(shared, site)));
     }
     thrown
+}
+
+/// The place of a call site, unless it is unknown.
+fn frame_of(shared: &Shared, site: u32) -> Option<Frame> {
+    let site = shared.program.sites().get(site as usize)?;
+    (site.line > 0).then(|| Frame {
+        function: String::new(),
+        file: site.file.clone(),
+        line: site.line,
+    })
 }
 
 /// Says what to do about a write to what all users share.
@@ -118,15 +139,12 @@ fn as_json(object: &Object<'_>) -> String {
     }
 }
 
-fn kind(message: &str) -> ThrownKind {
-    if message.contains("out of memory") {
-        ThrownKind::Memory
-    } else if message.contains("Maximum call stack size exceeded")
-        || message.contains("stack overflow")
-    {
-        ThrownKind::Stack
-    } else {
-        ThrownKind::Error
+/// The kind of an error by the name and message that the engine gives it. Texts of a server never match.
+fn kind(name: &str, message: &str) -> ThrownKind {
+    match (name, message) {
+        ("InternalError", "out of memory") => ThrownKind::Memory,
+        ("RangeError" | "InternalError", "Maximum call stack size exceeded") => ThrownKind::Stack,
+        _ => ThrownKind::Error,
     }
 }
 
@@ -153,9 +171,8 @@ fn frame(shared: &Shared, line: &str) -> Option<Frame> {
     };
     let place = place.strip_prefix(MODULE)?;
     let mut parts = place.rsplitn(3, ':');
-    let (column, row, file) = (parts.next()?, parts.next()?, parts.next()?);
-    let (row, column): (u32, u32) = (row.parse().ok()?, column.parse().ok()?);
-    let _ = column;
+    let (_, row, file) = (parts.next()?, parts.next()?, parts.next()?);
+    let row: u32 = row.parse().ok()?;
     Some(Frame {
         function: match function {
             "<anonymous>" => String::new(),

@@ -35,7 +35,7 @@ export function $op(kind, payload, map) {
   return op;
 }
 
-const made_of = { request: 'a request', batch: 'a batch of requests', wait: 'a wait', socket: 'an operation of a socket' };
+const made_of = { request: 'a request', batch: 'a batch of requests', wait: 'a wait' };
 
 function refused(message, site) {
   const error = new Error(message);
@@ -63,7 +63,7 @@ function ended() {
   if (made === undefined) return;
   const op = made;
   made = others = undefined;
-  throw refused(`${made_of[op.kind] ?? op.kind} was made, but not sent: its call is at a place where the lab can't see it`, op.site);
+  throw refused(`${made_of[op.kind] ?? op.kind} was created but never sent: the loader did not recognise the call`, op.site);
 }
 
 // Returns a number other than 0 if the value is a wait of any kind.
@@ -86,7 +86,19 @@ class User {
     this.map = undefined;
     // Operations of async functions that go on beside.
     this.tasks = undefined;
+    // Timers that will fire, by number.
+    this.timers = undefined;
+    // The call site of the operation that was handed over last.
+    this.site = 0;
+    // What was handed over beside tasks: its time in milliseconds, and its length in microseconds if it is a wait.
+    this.since = this.length = undefined;
   }
+}
+
+// The timers of the user whose turn it is. At module level there is no user.
+const timersOfNobody = new Set();
+export function $timers() {
+  return user === undefined ? timersOfNobody : (user.timers ??= new Set());
 }
 
 export function $functions(namespace, inits) {
@@ -96,6 +108,8 @@ export function $functions(namespace, inits) {
 
 // Runs the initialisers of a user's own bindings, once.
 function prepared(index) {
+  // An array that is written beyond its end becomes a table of hashes.
+  while (users.length < index) users.push(undefined);
   user = users[index] = new User();
   $$U = user.state = [];
   if (initialisers.length === 0) return;
@@ -123,18 +137,36 @@ export function begin(index, name, data) {
   made = others = undefined;
   $$at.s = 0;
   current(index);
-  user.waiting = user.map = user.tasks = undefined;
+  user.waiting = user.map = user.tasks = user.timers = undefined;
   tasks = undefined;
   const f = functions[name];
   return stepped(f(data));
 }
 
-export function resume(index, outcome) {
+// Takes what a user waits for. The waits of its tasks are as much shorter as it waited.
+function woken(index) {
   user = users[index];
   $$U = user.state;
-  tasks = user.tasks;
-  const { waiting, map } = user;
-  user.waiting = user.map = undefined;
+  const { waiting } = user;
+  tasks = waiting.$tasks === undefined ? user.tasks : waiting.left;
+  user.waiting = user.map = user.tasks = waiting.left = undefined;
+  if (tasks?.length > 0) {
+    const passed = user.length ?? (host.now() - user.since) * 1000;
+    for (const { op } of tasks) if (op.kind === 'wait') op.payload = Math.max(0, Math.round(op.payload - passed));
+  } else tasks = undefined;
+  return waiting;
+}
+
+// Notes that a user waits for an operation, beside which its tasks go on.
+function noteWait(op) {
+  user.site = op.site;
+  user.since = host.now();
+  user.length = op.kind === 'wait' ? op.payload : undefined;
+}
+
+export function resume(index, outcome) {
+  const { map } = users[index];
+  const waiting = woken(index);
   if (waiting.$tasks !== undefined) return resumedTasks(waiting, outcome);
   if (map === undefined) return advanced(waiting, waiting.next(outcome));
   let value;
@@ -148,30 +180,18 @@ export function resume(index, outcome) {
 
 // Continues a user by an error: what the host gave can't become a value.
 export function fail(index, error) {
-  user = users[index];
-  $$U = user.state;
-  tasks = user.tasks;
-  const { waiting } = user;
-  user.waiting = user.map = undefined;
-  if (waiting.$tasks === undefined) return advanced(waiting, waiting.throw(error));
+  const waiting = woken(index);
+  if (error instanceof Error) defineProperty(error, '$place', { value: user.site });
   const failed = waiting.$tasks;
-  tasks = waiting.left.length > 0 ? waiting.left : undefined;
-  waiting.$tasks = waiting.left = undefined;
+  if (failed === undefined) return advanced(waiting, waiting.throw(error));
+  waiting.$tasks = undefined;
   for (const task of failed) task.reject(error);
   return checked(waiting);
 }
 
-export function prepare(index) {
-  current(index);
-}
-
 export function endCall(index) {
   const left = users[index];
-  if (left !== undefined) left.waiting = left.map = left.tasks = undefined;
-}
-
-export function dropUser(index) {
-  users[index] = undefined;
+  if (left !== undefined) left.waiting = left.map = left.tasks = left.timers = undefined;
 }
 
 // What a function of the script returned: a generator that runs, an operation, a promise, or a value.
@@ -196,10 +216,14 @@ function advanced(generator, { value, done }) {
 function handed(generator, op) {
   taken(op);
   ended();
-  if (tasks !== undefined) host.jobs();
+  if (tasks !== undefined) {
+    host.jobs();
+    noteWait(op);
+  }
   user.tasks = tasks;
   tasks = undefined;
   user.waiting = generator;
+  user.site = op.site;
   user.map = op.kind === 'batch' ? listed(op.map) : op.map;
   return op.kind === 'wait' ? op.payload : op;
 }
@@ -254,7 +278,7 @@ async function drainedLater(generator) {
 
 // Waits until a promise is settled, or the next operations of async functions are known.
 function settled(promise) {
-  const state = { done: false, failed: false, value: undefined, $tasks: undefined };
+  const state = { done: false, failed: false, value: undefined, $tasks: undefined, left: undefined };
   Promise.resolve(promise).then(
     (value) => {
       state.done = true;
@@ -285,27 +309,26 @@ function handedTasks(state) {
   const requests = tasks.filter((task) => task.op.kind === 'request');
   user.waiting = state;
   if (requests.length > 1) {
+    noteWait(requests[0].op);
     state.$tasks = requests;
     state.left = tasks.filter((task) => task.op.kind !== 'request');
     tasks = undefined;
     return new $Op('requests', requests.map((task) => task.op));
   }
-  const next = requests[0] ?? tasks.reduce((a, b) => (b.op.kind === 'wait' && b.op.payload < a.op.payload ? b : a));
+  const next =
+    requests[0] ??
+    tasks.find((task) => task.op.kind !== 'wait') ??
+    tasks.reduce((a, b) => (b.op.payload < a.op.payload ? b : a));
   state.$tasks = [next];
   state.left = tasks.filter((task) => task !== next);
   tasks = undefined;
+  noteWait(next.op);
   return next.op.kind === 'wait' ? next.op.payload : next.op;
 }
 
 function resumedTasks(state, outcome) {
   const settledNow = state.$tasks;
-  tasks = state.left.length > 0 ? state.left : undefined;
-  state.$tasks = state.left = undefined;
-  const first = settledNow[0].op;
-  if (first.kind === 'wait') {
-    // The others waited as long.
-    for (const { op } of tasks ?? []) if (op.kind === 'wait') op.payload = Math.max(0, op.payload - first.payload);
-  }
+  state.$tasks = undefined;
   settledNow.forEach((task, i) => {
     const own = settledNow.length > 1 ? outcome[i] : outcome;
     try {

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
 use rquickjs::{
-    ArrayBuffer, Context, Ctx, Exception, Function, Module, Object, Persistent, Result, Value,
+    ArrayBuffer, Context, Ctx, Exception, Function, IntoJs, Module, Object, Persistent, Result,
+    Value,
 };
 
 use super::budget::{Budget, Limits};
@@ -27,28 +28,29 @@ pub(super) struct Functions {
     pub(super) begin: Persistent<Function<'static>>,
     pub(super) resume: Persistent<Function<'static>>,
     pub(super) fail: Persistent<Function<'static>>,
-    pub(super) prepare: Persistent<Function<'static>>,
     pub(super) describe: Persistent<Function<'static>>,
     pub(super) end_call: Persistent<Function<'static>>,
-    pub(super) drop_user: Persistent<Function<'static>>,
 }
 
-/// The engine, its context, and the budget of its turns.
-type Engine = (rquickjs::Runtime, Context, Rc<Budget>);
+/// The engine and its context.
+type Engine = (rquickjs::Runtime, Context);
 
 /// Makes an engine with these limits, which loads the modules of the program.
-pub(super) fn engine(program: &Program, limits: Limits) -> std::result::Result<Engine, Thrown> {
-    let budget = Rc::new(Budget::new(limits.turn));
+pub(super) fn engine(
+    program: &Program,
+    limits: Limits,
+    budget: &Rc<Budget>,
+) -> std::result::Result<Engine, Thrown> {
     let engine = rquickjs::Runtime::new().map_err(|_| no_memory())?;
     engine.set_memory_limit(usize::try_from(limits.memory).unwrap_or(usize::MAX));
     engine.set_max_stack_size(limits.stack);
-    // Counts of references free everything but cycles; these are collected on request.
+    // Reference counting frees everything except cycles; see `Runtime::watch`.
     engine.set_gc_threshold(usize::MAX);
-    let asked = Rc::clone(&budget);
-    engine.set_interrupt_handler(Some(Box::new(move || asked.ask())));
+    let asked = Rc::clone(budget);
+    engine.set_interrupt_handler(Some(Box::new(move || asked.must_end())));
     engine.set_loader(Names, Modules(program.clone()));
     let context = Context::full(&engine).map_err(|_| no_memory())?;
-    Ok((engine, context, budget))
+    Ok((engine, context))
 }
 
 /// Names of modules are whole.
@@ -89,12 +91,30 @@ impl Loader for Modules {
 
 fn no_memory() -> Thrown {
     Thrown {
-        message: "the engine gets no memory".to_owned(),
+        message: "the engine could not allocate memory".to_owned(),
         kind: ThrownKind::Memory,
         stack: Vec::new(),
     }
 }
 
+/// Makes garbage that only the cycle collector frees, which notes in the budget that it ran.
+pub(super) fn watch(ctx: &Ctx<'_>, budget: &Rc<Budget>) -> Result<()> {
+    struct Freed(Rc<Budget>);
+    impl Drop for Freed {
+        fn drop(&mut self) {
+            self.0.note_collection();
+        }
+    }
+    let freed = Freed(Rc::clone(budget));
+    let cycle = Object::new(ctx.clone())?;
+    let held = move || {
+        let _ = &freed;
+    };
+    cycle.set("held", Function::new(ctx.clone(), held)?)?;
+    cycle.set("own", cycle.clone())
+}
+
+/// Evaluates the prelude, the API, and the modules of the script.
 pub(super) fn prepare<'js>(
     ctx: &Ctx<'js>,
     program: &Program,
@@ -102,6 +122,12 @@ pub(super) fn prepare<'js>(
 ) -> Result<Functions> {
     let host = Object::new(ctx.clone())?;
     own_functions(ctx, &host, shared)?;
+    let own = Rc::clone(shared);
+    let initialise = move |on: bool| {
+        own.initialising.set(on);
+        own.budget.load(on);
+    };
+    host.set("initialise", Function::new(ctx.clone(), initialise)?)?;
     ctx.globals().set("$host", host.clone())?;
     let prelude = evaluated(ctx, PRELUDE, include_str!("prelude.js"))?;
     *shared.engine.borrow_mut() = Some(EngineValues {
@@ -121,10 +147,8 @@ pub(super) fn prepare<'js>(
         begin: function("begin")?,
         resume: function("resume")?,
         fail: function("fail")?,
-        prepare: function("prepare")?,
         describe: function("describe")?,
         end_call: function("endCall")?,
-        drop_user: function("dropUser")?,
     })
 }
 
@@ -164,19 +188,19 @@ fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -
     host.set("iteration", Function::new(ctx.clone(), iteration)?)?;
     host.set("jobs", Function::new(ctx.clone(), jobs)?)?;
     let own = Rc::clone(shared);
-    let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<String> {
+    let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<Value<'js>> {
         let bytes = opened(&ctx, &own, &base, &name)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        String::from_utf8_lossy(bytes).as_ref().into_js(&ctx)
     };
     host.set("openText", Function::new(ctx.clone(), text)?)?;
     let own = Rc::clone(shared);
     let bytes = move |ctx: Ctx<'js>, base: String, name: String| -> Result<ArrayBuffer<'js>> {
-        ArrayBuffer::new(ctx.clone(), opened(&ctx, &own, &base, &name)?)
+        ArrayBuffer::new_copy(ctx.clone(), opened(&ctx, &own, &base, &name)?)
     };
     host.set("openBytes", Function::new(ctx.clone(), bytes)?)
 }
 
-fn opened(ctx: &Ctx<'_>, shared: &Shared, base: &str, name: &str) -> Result<Vec<u8>> {
+fn opened<'s>(ctx: &Ctx<'_>, shared: &'s Shared, base: &str, name: &str) -> Result<&'s [u8]> {
     let found = shared.opened(base, name);
     found.map_err(|problem| Exception::throw_message(ctx, &problem))
 }

@@ -22,43 +22,49 @@ pub(super) fn turn<'js>(ctx: &Ctx<'js>, shared: &Shared, end: &Value<'js>) -> Re
     let payload: Value = op.get("payload")?;
     match kind.to_string()?.as_str() {
         "request" => {
-            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
-            Ok(Turn::Request(Box::new(api::request(
-                ctx, shared, payload, site,
-            )?)))
+            let mut request = api::request(ctx, shared, payload, site_of(op)?)?;
+            api::hand_over(shared, std::slice::from_mut(&mut request));
+            Ok(Turn::Request(Box::new(request)))
         }
         "batch" => {
-            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
+            let site = site_of(op)?;
             let parts = array(ctx, payload)?;
-            let requests: Result<Vec<Request>> = parts
+            let requests = parts
                 .iter()
-                .map(|payload| api::request(ctx, shared, payload?, site))
-                .collect();
-            Ok(Turn::Batch(requests?))
+                .map(|payload| api::request(ctx, shared, payload?, site));
+            several(shared, requests.collect::<Result<_>>()?)
         }
         "requests" => {
             let ops = array(ctx, payload)?;
-            let requests: Result<Vec<Request>> = ops
-                .iter::<Object>()
-                .map(|op| {
-                    let op = op?;
-                    api::request(ctx, shared, op.get("payload")?, op.get("site")?)
-                })
-                .collect();
-            Ok(Turn::Batch(requests?))
-        }
-        "socket" => {
-            let site = op.get::<_, Option<u32>>("site")?.unwrap_or(0);
-            Ok(Turn::Socket(api::socket(ctx, shared, payload, site)?))
+            let requests = ops.iter::<Object>().map(|op| {
+                let op = op?;
+                api::request(ctx, shared, op.get("payload")?, site_of(&op)?)
+            });
+            several(shared, requests.collect::<Result<_>>()?)
         }
         "done" => Ok(Turn::Done {
             value: json(ctx, payload)?,
         }),
         other => Err(Exception::throw_type(
             ctx,
-            &format!("{other} is no operation"),
+            &format!("unknown operation '{other}'"),
         )),
     }
+}
+
+/// Returns true if what the prelude returned makes the user wait, so that an error of it can be thrown into the script.
+pub(super) fn waits(end: &Value<'_>) -> bool {
+    let kind = end.as_object().map(|op| op.get::<_, String>("kind"));
+    matches!(kind, Some(Ok(kind)) if kind != "done")
+}
+
+fn site_of(op: &Object<'_>) -> Result<u32> {
+    Ok(op.get::<_, Option<u32>>("site")?.unwrap_or(0))
+}
+
+fn several(shared: &Shared, mut requests: Vec<Request>) -> Result<Turn> {
+    api::hand_over(shared, &mut requests);
+    Ok(Turn::Batch(requests))
 }
 
 fn array<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Array<'js>> {
@@ -81,18 +87,13 @@ pub(super) fn outcome<'js>(
 ) -> Result<Value<'js>> {
     match outcome {
         Outcome::Waited => Ok(Value::new_undefined(ctx.clone())),
-        Outcome::Answers(mut answers) if answers.len() == 1 => {
-            let answer = answers.pop().unwrap_or_default();
-            api::response(ctx, shared, answer)
-        }
         Outcome::Answers(answers) => {
-            let all = Array::new(ctx.clone())?;
-            for (i, answer) in answers.into_iter().enumerate() {
-                all.set(i, api::response(ctx, shared, answer)?)?;
+            let mut all = api::responses(ctx, shared, answers)?;
+            match all.len() {
+                1 => Ok(all.remove(0)),
+                _ => all.into_js(ctx),
             }
-            all.into_js(ctx)
         }
-        Outcome::Socket(event) => api::socket_event(ctx, shared, event),
     }
 }
 

@@ -128,7 +128,6 @@ impl Play {
                         .map(|request| self.answer(request))
                         .collect(),
                 ),
-                Turn::Socket(order) => panic!("no socket is played: {order:?}"),
             };
             turn = self.runtime.resume(user, outcome);
         }

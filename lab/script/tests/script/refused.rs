@@ -84,6 +84,15 @@ fn refuses_modules_that_are_not_there() {
     assert!(help("fs").contains("bundle packages"));
     assert!(help("k6/browser").contains("k6/browser isn't available"));
     assert!(help("k6/x/sse").contains("extension"));
+    for sockets in ["k6/ws", "k6/websockets", "k6/experimental/websockets"] {
+        assert_eq!(
+            help(sockets),
+            format!(
+                "2: {sockets} isn't available: a workload with `protocol: websocket` opens WebSockets write the messages \
+                 as such a workload, see docs/clients.md"
+            )
+        );
+    }
     assert!(help("./none.js").starts_with("2: the file './none.js' can't be imported"));
 }
 
@@ -92,6 +101,9 @@ fn shows_place_of_syntax_error() {
     let problems = try_load(&[("main.js", "\nexport default function () {\n  const = 1;\n}")])
         .expect_err("it is no JavaScript");
     assert_eq!(problems[0].line, 3);
+    let problems = try_load(&[("main.js", "const ä = 'öü'; const f = () => eval('1');")])
+        .expect_err("it is refused");
+    assert_eq!((problems[0].line, problems[0].column), (1, 33));
     let problems = try_load(&[("main.js", "const a = 1;\nthrow new Error('no URL');")])
         .expect_err("it throws");
     assert_eq!(

@@ -58,6 +58,15 @@ fn statements_at_module_level_run_for_each_user() {
 }
 
 #[test]
+fn class_belongs_to_each_user_as_its_parent_does() {
+    let text = "class Page { static n = 0; open() { return ++Page.n } }\nclass Slow extends Page { open() { return -super.open() } }\nconst Late = class extends Slow {};\nclass Ids { static first = [__VU]; }\nexport default () => [new Page().open(), new Slow().open(), new Late().open(), Ids.first[0]]";
+    assert_eq!(
+        returned(&[("main.js", text)], &[0, 0, 1]),
+        ["[1,-2,-3,1]", "[4,-5,-6,1]", "[1,-2,-3,2]"]
+    );
+}
+
+#[test]
 fn write_to_shared_object_throws() {
     let text = "const config = { a: { b: 1 } };\nexport default () => {\n  const alias = config.a;\n  alias.b = 2;\n}";
     let mut play = Play::new(&load(&[("main.js", text)]));

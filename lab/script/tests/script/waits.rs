@@ -250,6 +250,25 @@ fn waits_of_async_functions_pass_together() {
 }
 
 #[test]
+fn timers_run_down_beside_requests() {
+    let text = "import http from 'k6/http';import { sleep } from 'k6';\nexport default async () => { const log = []; setTimeout(() => log.push('a'), 1000); setTimeout(() => log.push('b'), 7000); await http.asyncRequest('GET', 'http://a/1'); log.push('r'); await new Promise((done) => setTimeout(done, 3000)); return log.join() }";
+    let mut play = crate::play::Play::new(&crate::play::load(&[("main.js", text)]));
+    // The clock goes on by 5 s each time that it is read.
+    let clock = std::cell::Cell::new(0.0);
+    play.runtime
+        .set_clock(Box::new(move || clock.replace(clock.get() + 5_000.0)));
+    assert_eq!(play.iteration(0), Ok(Some("r,a,b".into())));
+    assert_eq!(play.waits, [0, 2_000_000, 1_000_000]);
+    // A batch beside timers is sent first, and a wait of the function itself runs the timers down.
+    let text = "import http from 'k6/http';import { sleep } from 'k6';\nlet log = [];\nasync function both() { setTimeout(() => log.push('a'), 1000); http.batch(['http://a/2']); log.push('b') }\nexport default () => { both(); sleep(3); log.push('s') }\nexport const seen = () => log.join()";
+    let mut play = crate::play::Play::new(&crate::play::load(&[("main.js", text)]));
+    assert_eq!(play.iteration(0), Ok(None));
+    assert_eq!(play.waits, [3_000_000, 0]);
+    let seen = play.call(0, &crate::play::call("seen", 0, 1));
+    assert_eq!(seen, Ok(Some("s,b,a".into())));
+}
+
+#[test]
 fn generators_of_script_are_not_drained() {
     assert_eq!(
         script(

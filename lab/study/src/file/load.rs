@@ -14,7 +14,7 @@ use super::mix::PopulationFile;
 use super::timeline::TimelineFile;
 
 /// The load: `users` (each starts its next session when the last one ends), `arrival` (sessions start at a rate,
-/// whatever the system does), or `sequence` (sessions of one user, one after the other). With `stages`, users or the
+/// whatever the system does), or `sequence` (a fixed number of sessions, one after the other). With `stages`, users or the
 /// rate change with time.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -114,13 +114,21 @@ pub(crate) struct StageFile {
     pub(crate) ramps: Option<At<Scalar>>,
 }
 
-/// Sessions of one user, one after the other.
+/// A fixed number of sessions, one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SequenceFile {
-    /// The number of sessions.
+    /// The number of sessions: of each user, or of all together if they are `shared`.
     #[schemars(with = "Count")]
     pub(crate) sessions: At<Scalar>,
+    /// The number of users, who all start at once. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Count>")]
+    pub(crate) users: Option<At<Scalar>>,
+    /// `true`: the users share the sessions; whoever is free takes the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    pub(crate) shared: Option<At<Scalar>>,
 }
 
 impl Container for LoadFile {}
@@ -180,7 +188,7 @@ impl Decode for LoadFile {
         if let [sequence] = beside_mix.as_slice()
             && file.mix.is_some()
         {
-            let message = "a sequence is one user, and a mix is of several populations";
+            let message = "a sequence is one population, and a mix is of several";
             problems.push(sequence.problem(message, "leave this out, or `mix`"));
         }
         if let [_, second, ..] = limits.as_slice() {
@@ -211,9 +219,15 @@ impl Decode for SequenceFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a sequence", problems)?;
         let sessions = fields.required("sessions", problems);
+        let (users, shared) = (
+            fields.optional("users", problems),
+            fields.optional("shared", problems),
+        );
         fields.finish(problems);
         Some(Self {
             sessions: sessions?,
+            users,
+            shared,
         })
     }
 }

@@ -379,7 +379,7 @@ prop_compose! {
             timeline: None,
             users: (kind == 0).then(|| main.clone()),
             arrival: (kind == 1).then(|| at(arrival)),
-            sequence: (kind == 2).then(|| at(SequenceFile { sessions: main })),
+            sequence: (kind == 2).then(|| at(SequenceFile { sessions: main.clone(), users: Some(main), shared: None })),
             ramp: ramp.filter(|_| !is_staged),
             hold: hold.filter(|_| !is_staged),
             timeout: timeout.clone().filter(|_| !is_bound),

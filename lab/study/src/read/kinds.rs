@@ -4,7 +4,7 @@ use lab_language::settings::{Settings, note};
 
 use super::{stages, timeline};
 use crate::file::{ArrivalFile, At, StudyFile, TimelineFile};
-use crate::kinds::{ArrivalTemplate, KindTemplate};
+use crate::kinds::{ArrivalTemplate, KindTemplate, SequenceTemplate};
 use crate::model::Workload;
 use crate::stages::Level;
 
@@ -58,8 +58,15 @@ pub(super) fn kind(
                             `users: 1`";
                 return note(&sequence.span, message, help, settings);
             }
-            let sessions = settings.required("sessions", &sequence.value.sessions);
-            sessions.map(KindTemplate::Sequence)
+            let of = &sequence.value;
+            let sessions = settings.required("sessions", &of.sessions);
+            let users = settings.optional("users", of.users.as_ref());
+            let shared = settings.optional("shared", of.shared.as_ref());
+            Some(KindTemplate::Sequence(Box::new(SequenceTemplate {
+                sessions: sessions?,
+                users: users?,
+                shared: shared?,
+            })))
         }
         (None, None, None) => {
             let help = "write `users: 100`, `arrival: { rate: 100/s }`, `sequence: { sessions: 10 }`, or \

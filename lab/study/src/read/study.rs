@@ -344,6 +344,16 @@ fn raw_baseline(file: &StudyFile, workload: &Workload, problems: &mut Problems) 
     } else if file.load.value.sequence.is_none() {
         let help = "write `load: { sequence: { sessions: 10 } }`";
         ("only a sequence has a raw baseline", help)
+    } else if file
+        .load
+        .value
+        .sequence
+        .as_ref()
+        .is_some_and(|at| at.value.users.is_some())
+    {
+        let help =
+            "leave `users` out of the sequence: the raw pass writes one file after the other";
+        ("a sequence of several users has no raw baseline", help)
     } else if systems(file).any(|system| system.attach.is_some()) {
         let help = "only a system that the study starts has its data on a disk of this machine";
         ("a system that is attached to has no raw baseline", help)

@@ -66,11 +66,9 @@ pub(super) fn arrivals(facts: &Facts<'_>) -> Option<Check> {
 
 /// Checks whether a sequence was completed. `None` for other loads.
 pub(super) fn sequence(facts: &Facts<'_>) -> Option<Check> {
-    let LoadKind::Sequence { sessions } = facts.planned.load.kind else {
-        return None;
-    };
+    let load = &facts.planned.load;
+    let sessions = load.kind.sessions(load.users)?;
     let (id, begun) = (CheckId::Sequence, facts.sums.whole.cycles);
-    let sessions = u64::from(sessions);
     let left = facts.data.record.unanswered.as_ref();
     let left = left.map_or(0, |left| left.count);
     let evidence = format!(

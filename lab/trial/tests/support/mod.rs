@@ -476,7 +476,7 @@ fn windows(out: &mut TrialWriter, trial: &Trial, shape: &Shape) {
     let prediction = trial.prediction.as_ref().unwrap();
     let (ramp, hold) = (trial.load.ramp_ms, trial.load.hold_ms);
     let sessions = match trial.load.kind {
-        LoadKind::Sequence { sessions } => Some(sessions),
+        LoadKind::Sequence { sessions, .. } => Some(sessions),
         _ => None,
     };
     let in_hold = match sessions {

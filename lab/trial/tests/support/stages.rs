@@ -47,7 +47,7 @@ pub(super) fn under_way(trial: &Trial) -> f64 {
 pub(super) fn planned_sessions(trial: &Trial, in_ramp: bool) -> f64 {
     match (trial.load.kind, in_ramp) {
         (LoadKind::Sequence { .. }, true) | (LoadKind::Users, _) => 0.0,
-        (LoadKind::Sequence { sessions }, false) => f64::from(sessions),
+        (LoadKind::Sequence { sessions, .. }, false) => f64::from(sessions),
         (LoadKind::Arrival { rate_per_s, .. }, true) => {
             rate_per_s / 2.0 * trial.load.ramp_ms as f64 / 1e3
         }

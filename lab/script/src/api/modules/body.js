@@ -18,7 +18,7 @@ export class FileData {
 }
 
 export function hexOf(bytes) {
-  return $host.hex($host.randomBytes(bytes));
+  return new Uint8Array($host.randomBytes(bytes)).toHex();
 }
 
 // Returns the data to send and the type that it has unless the request names one.
@@ -32,7 +32,8 @@ export function encodeBody(body) {
     if (body[name] instanceof FileData) return multipart(names, body);
   }
   const pairs = [];
-  for (const name of names) {
+  // As in k6, whose forms are sorted by name.
+  for (const name of names.sort()) {
     const value = body[name];
     if (Array.isArray(value)) for (const each of value) pairs.push(name, textOf(each));
     else pairs.push(name, textOf(value));

@@ -48,7 +48,7 @@ export function createHMAC(algorithm, secret) {
 }
 
 export function hexEncode(data) {
-  return $host.hex(data);
+  return data instanceof ArrayBuffer ? new Uint8Array(data).toHex() : $host.hex(data);
 }
 
 export function randomBytes(count) {

@@ -1,5 +1,6 @@
 // Internal: elements of HTML, as `Selection.get` and `Selection.each` give them. All they say is read from the document
 // when it is asked for; nothing can be changed.
+import { put } from 'plimsoll/internal/waiting';
 
 // Makes a selection of nodes; `k6/html`, which imports this module, sets it.
 let selectionOf;
@@ -101,7 +102,7 @@ class Element {
 
   attributes() {
     const map = {};
-    for (const [name, value] of this.$nodes.attrs()) map[name] = { name, value, nodeName: name, nodeValue: value };
+    for (const [name, value] of this.$nodes.attrs()) put(map, name, { name, value, nodeName: name, nodeValue: value });
     return map;
   }
 

@@ -3,25 +3,27 @@
 const fact = $host.fact;
 
 // The tags of the user, kept over its iterations by the host: what a script assigns becomes a tag of all that follows.
+// `scenario` is there from the start.
+const tagOf = (name) => (typeof name === 'string' ? ($host.tag(name) ?? (name === 'scenario' ? fact('scenario') : undefined)) : undefined);
 const tags = new Proxy(
   {},
   {
-    get: (_, name) => (typeof name === 'string' ? $host.tag(name) : undefined),
+    get: (_, name) => tagOf(name),
     set(_, name, value) {
       if (value === null || (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')) {
-        throw new TypeError(`the tag '${String(name)}' is no text, number, or boolean`);
+        throw new TypeError(`the tag '${String(name)}' isn't a text, a number, or a boolean`);
       }
       $host.setTag(String(name), String(value));
       return true;
     },
-    has: (_, name) => typeof name === 'string' && $host.tag(name) !== undefined,
+    has: (_, name) => tagOf(name) !== undefined,
     deleteProperty(_, name) {
       $host.setTag(String(name), undefined);
       return true;
     },
-    ownKeys: () => $host.tagNames(),
+    ownKeys: () => [...new Set(['scenario', ...$host.tagNames()])],
     getOwnPropertyDescriptor(_, name) {
-      const value = typeof name === 'string' ? $host.tag(name) : undefined;
+      const value = tagOf(name);
       return value === undefined ? undefined : { value, writable: true, enumerable: true, configurable: true };
     },
   },
@@ -132,7 +134,7 @@ export const test = {
     $host.failTest(reason === undefined ? 'test marked as failed' : String(reason));
   },
   get options() {
-    return (options ??= new Proxy(derived($host.options()), UNSET));
+    return (options ??= new Proxy($$z(derived($host.options())), UNSET));
   },
 };
 

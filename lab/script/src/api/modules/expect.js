@@ -24,7 +24,7 @@ class Chain {
 
   #judge(passed, text) {
     const sentence = `${this.label ?? inspected(this.value).slice(0, 100)} ${text}`.replaceAll('::', ': :');
-    $host.check(passed ? sentence : `${sentence}.`.replace(/\.$/, ''), !!passed, undefined);
+    $host.check(passed ? sentence : `${sentence}.`.replace(/\.$/, ''), !!passed);
     if (!passed) throw new Broken(`${sentence}: it is ${inspected(this.value).slice(0, 100)}`);
     return this;
   }
@@ -99,7 +99,7 @@ export function describe(name, f) {
       () => f({ expect }),
       () => true,
       (error) => {
-        if (!(error instanceof Broken)) $host.check(`Exception raised "${error}"`.replaceAll('::', ': :'), false, undefined);
+        if (!(error instanceof Broken)) $host.check(`Exception raised "${error}"`.replaceAll('::', ': :'), false);
         $host.log('warn', `${name}: ${error instanceof Error ? error.message : error}`);
         return false;
       },

@@ -1,4 +1,4 @@
-// Internal: what scripts find without an import: console, URL, URLSearchParams, crypto, timers, TextEncoder, btoa.
+// Internal: what scripts find without an import: console, URL, URLSearchParams, crypto, timers, TextEncoder.
 import { logged } from 'plimsoll/internal/inspect';
 import { kindOf } from 'plimsoll/internal/waiting';
 import { URL, URLSearchParams } from 'jslib/url';
@@ -37,7 +37,7 @@ function bytesOf(data) {
 function hashOf(algorithm) {
   const name = String(typeof algorithm === 'object' ? algorithm?.name : algorithm).toUpperCase();
   if (!['SHA-1', 'SHA-256', 'SHA-384', 'SHA-512'].includes(name)) {
-    throw new TypeError(`'${name}' is no hash of SubtleCrypto: use SHA-1, SHA-256, SHA-384, or SHA-512`);
+    throw new TypeError(`'${name}' isn't a hash of SubtleCrypto: use SHA-1, SHA-256, SHA-384, or SHA-512`);
   }
   return name;
 }
@@ -116,7 +116,7 @@ export const crypto = Object.freeze({
     const bytes = new Uint8Array($host.randomBytes(16));
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
-    const hex = $host.hex(bytes);
+    const hex = bytes.toHex();
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   },
 });
@@ -145,23 +145,6 @@ class TextDecoder {
   }
 }
 
-function btoa(text) {
-  const bytes = new Uint8Array(String(text).length);
-  for (let i = 0; i < bytes.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code > 255) throw new RangeError('btoa takes characters up to U+00FF: use b64encode of k6/encoding');
-    bytes[i] = code;
-  }
-  return $host.base64(bytes, 'std');
-}
-
-function atob(text) {
-  const bytes = new Uint8Array($host.unbase64(String(text).replace(/\s/g, ''), 'std', false));
-  let all = '';
-  for (const byte of bytes) all += String.fromCharCode(byte);
-  return all;
-}
-
 const globals = {
   console,
   crypto,
@@ -169,8 +152,6 @@ const globals = {
   URLSearchParams,
   TextEncoder,
   TextDecoder,
-  btoa,
-  atob,
   setTimeout,
   setInterval,
   clearTimeout,

@@ -1,5 +1,5 @@
 // The module `k6/html`: HTML as selections of nodes. The host keeps the document; a selection holds a list of its nodes.
-import { each, kindOf } from 'plimsoll/internal/waiting';
+import { each, kindOf, put } from 'plimsoll/internal/waiting';
 import { elementOf, useSelection } from 'plimsoll/internal/element';
 
 // Returns the host's list of nodes of what names elements: a selection or an element.
@@ -197,7 +197,7 @@ export class Selection {
     }
     const all = {};
     for (const [name, value] of this.$nodes.attrs()) {
-      if (name.startsWith('data-')) all[name.slice(5).replace(/-([a-z])/g, (_, c) => c.toUpperCase())] = ofData(value);
+      if (name.startsWith('data-')) put(all, name.slice(5).replace(/-([a-z])/g, (_, c) => c.toUpperCase()), ofData(value));
     }
     return all;
   }
@@ -221,8 +221,7 @@ export class Selection {
   serializeObject() {
     const all = {};
     for (const [name, value] of this.$nodes.fields()) {
-      if (!(name in all)) all[name] = value;
-      else all[name] = [all[name], value].flat();
+      put(all, name, Object.hasOwn(all, name) ? [all[name], value].flat() : value);
     }
     return all;
   }

@@ -1,4 +1,4 @@
-// The module `k6/http`: requests. A call makes one operation and nothing else; the host makes the request of it.
+// The module `k6/http`: requests. Each call returns one operation; the host builds the request from it.
 import { kindOf } from 'plimsoll/internal/waiting';
 import { FileData, encodeBody } from 'plimsoll/internal/body';
 import { Response, useRequest } from 'plimsoll/internal/response';

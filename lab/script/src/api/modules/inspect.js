@@ -53,3 +53,9 @@ function ofObject(value, depth) {
   const members = names.map((name) => `${/^[A-Za-z_$][\w$]*$/.test(name) ? name : `'${name}'`}: ${inner(value[name])}`);
   return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`;
 }
+
+// Text in HTML and XML.
+export const escaped = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
+
+// The members of a list, or of an object by names.
+export const list = (all) => (Array.isArray(all) ? all : Object.values(all ?? {}));

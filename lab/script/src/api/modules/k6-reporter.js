@@ -1,8 +1,7 @@
 // In place of the library k6-reporter: the data of `handleSummary` as a page of HTML, without scripts or addresses.
 import { humanizeValue } from 'jslib/k6-summary';
+import { escaped, list } from 'plimsoll/internal/inspect';
 
-const escaped = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
-const list = (all) => (Array.isArray(all) ? all : Object.values(all ?? {}));
 
 const STYLE = `body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222;background:#fff}
 h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}table{border-collapse:collapse;width:100%}

@@ -1,7 +1,7 @@
 // The library at https://jslib.k6.io/k6-summary: the data of `handleSummary` as text and as JUnit.
+import { escaped, list } from 'plimsoll/internal/inspect';
 
 const COLORS = { green: '\u001b[32m', red: '\u001b[31m', faint: '\u001b[2m', end: '\u001b[0m' };
-const escaped = (text) => String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
 
 // A number with at most two decimals.
 const plain = (number) => String(Math.round(number * 100) / 100);
@@ -61,7 +61,6 @@ function* checksOf(group, depth, mark) {
   if (group === undefined) return;
   const pad = '  '.repeat(depth);
   if (group.name) yield `${pad}█ ${group.name}`;
-  const list = (all) => (Array.isArray(all) ? all : Object.values(all ?? {}));
   for (const check of list(group.checks)) {
     const total = check.passes + check.fails;
     yield `${pad}  ${mark(check.fails === 0, check.fails === 0 ? '✓' : '✗')} ${check.name}`;

@@ -1,12 +1,6 @@
 // The library at https://jslib.k6.io/k6-testing: assertions that end the test, or mark it as failed.
 import { inspected } from 'plimsoll/internal/inspect';
-import { at, same } from 'plimsoll/internal/same';
-
-export class AssertionError extends Error {
-  get name() {
-    return 'AssertionError';
-  }
-}
+import { AssertionError, at, same } from 'plimsoll/internal/same';
 
 const short = (value) => {
   const text = inspected(value);
@@ -92,5 +86,7 @@ function configured(settings) {
 }
 
 export const expect = configured({ softMode: 'fail' });
+
+export { AssertionError };
 
 export default Object.freeze({ expect, AssertionError });

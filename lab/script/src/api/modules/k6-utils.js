@@ -1,6 +1,8 @@
 // The library at https://jslib.k6.io/k6-utils: small functions of scripts.
+import { $$at } from '$$';
 import exec from 'k6/execution';
 import { check as checkNow } from 'k6';
+import { each, guarded } from 'plimsoll/internal/waiting';
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
@@ -61,7 +63,7 @@ export function parseDuration(text) {
   if (/^\d+(?:\.\d+)?$/.test(rest)) return Number(rest);
   while (rest !== '') {
     const [whole, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)/.exec(rest) ?? [];
-    if (whole === undefined) throw new TypeError(`'${text}' is no duration such as '1m30s'`);
+    if (whole === undefined) throw new TypeError(`'${text}' isn't a duration such as '1m30s'`);
     millis += Number(number) * UNITS[unit];
     rest = rest.slice(whole.length);
   }
@@ -100,25 +102,45 @@ export function tagWithCurrentStageProfile() {
   exec.vu.tags.stage_profile = target > before ? 'ramp-up' : target < before ? 'ramp-down' : 'steady';
 }
 
-// Awaits what a check waits for. Without promises it is the check of k6.
-export function check(value, sets, tags) {
+// As the check of k6; a promise is awaited, and then the check returns a promise.
+export function check(value, sets) {
+  const site = $$at.s;
   const names = Object.keys(sets);
-  if (!names.some((name) => sets[name] instanceof Promise || typeof sets[name] === 'function')) return checkNow(value, sets, tags);
-  const results = {};
-  let promised = false;
-  for (const name of names) {
-    const result = typeof sets[name] === 'function' ? sets[name](value) : sets[name];
-    if ($w(result)) return checkNow(value, sets, tags);
-    if (result instanceof Promise) promised = true;
-    results[name] = result;
-  }
-  return promised ? checkLater(value, results, tags) : checkNow(value, results, tags);
+  const later = [];
+  let all = true;
+  const record = (name, passed) => {
+    $$at.s = site;
+    if (!checkNow(value, { [name]: !!passed })) all = false;
+  };
+  const tested = (name) =>
+    guarded(
+      () => (typeof sets[name] === 'function' ? sets[name](value) : sets[name]),
+      (passed) => passed,
+      (error) => {
+        record(name, false);
+        throw error;
+      },
+    );
+  return each(
+    names.length,
+    (i) => tested(names[i]),
+    (passed, i) => {
+      if (passed instanceof Promise) later.push([names[i], passed]);
+      else record(names[i], passed);
+    },
+    () => (later.length === 0 ? all : recordLater(later, record).then(() => all)),
+  );
 }
 
-async function checkLater(value, results, tags) {
-  const settled = {};
-  for (const name of Object.keys(results)) settled[name] = await results[name];
-  return checkNow(value, settled, tags);
+async function recordLater(later, record) {
+  for (const [name, promise] of later) {
+    let passed = false;
+    try {
+      passed = await promise;
+    } finally {
+      record(name, passed);
+    }
+  }
 }
 
 export default Object.freeze({

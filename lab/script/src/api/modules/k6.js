@@ -10,13 +10,13 @@ function named(what, name) {
   return name;
 }
 
-export function check(value, sets, tags) {
+export function check(value, sets) {
   const site = $$at.s;
   $$at.s = 0;
   if (sets === null || (typeof sets !== 'object' && typeof sets !== 'function')) {
     throw new TypeError(`check takes an object of named tests as its second argument, not ${kindOf(sets)}`);
   }
-  return checkFrom(0, true, Object.keys(sets), { value, sets, tags, site });
+  return checkFrom(0, true, Object.keys(sets), { value, sets, site });
 }
 
 // Runs the tests from a place on; without a closure, since most scripts check each response.
@@ -50,11 +50,11 @@ function* checkOn(waiting, i, all, names, asked) {
   return $w(rest) ? yield* rest : rest;
 }
 
-function record(name, passed, { tags, site }) {
+function record(name, passed, { site }) {
   if (passed instanceof Promise) {
     $host.log('warn', `the check '${name}' returns a promise, which counts as passed: await it before the check`);
   }
-  $host.check(named('check', name), !!passed, tags, site);
+  $host.check(named('check', name), !!passed, site);
   return !!passed;
 }
 

@@ -1,14 +1,10 @@
 // The library at https://jslib.k6.io/k6chaijs: assertions in the form of Chai, which count as checks.
 import { group } from 'k6';
 import { inspected } from 'plimsoll/internal/inspect';
-import { at, same } from 'plimsoll/internal/same';
+import { AssertionError, at, same } from 'plimsoll/internal/same';
 import { guarded, kindOf } from 'plimsoll/internal/waiting';
 
-export class AssertionError extends Error {
-  get name() {
-    return 'AssertionError';
-  }
-}
+export { AssertionError };
 
 export const config = {
   truncateMsgThreshold: 300,
@@ -38,7 +34,7 @@ class Assertion {
     const name = label ?? (config.aggregateChecks ? '${this}' : shown(value));
     const sentence = cut(`expected ${name} ${flags.not ? negated : text}`, config.truncateMsgThreshold);
     const good = !!passed !== !!flags.not;
-    $host.check(sentence.replaceAll('::', ': :'), good, undefined);
+    $host.check(sentence.replaceAll('::', ': :'), good);
     if (!good) {
       if (config.logFailures) $host.log('warn', `${sentence}: it is ${shown(value)}`);
       throw new AssertionError(sentence);
@@ -345,7 +341,7 @@ export function describe(name, f) {
       (error) => {
         if (!(error instanceof AssertionError)) {
           const text = cut(`Exception raised "${error instanceof Error ? error.message : error}"`, config.truncateMsgThreshold);
-          $host.check(text.replaceAll('::', ': :'), false, undefined);
+          $host.check(text.replaceAll('::', ': :'), false);
           $host.log('warn', `${name}: ${error}`);
         }
         return false;

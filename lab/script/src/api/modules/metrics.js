@@ -14,13 +14,13 @@ class Metric {
     $host.declare(name, kind, this.isTime);
   }
 
-  add(value, tags) {
+  add(value) {
     const number = typeof value === 'number' ? value : Number(value);
     if (Number.isNaN(number)) {
-      $host.log('warn', `${this.name}: ${kindOf(value)} that is no number is not added`);
+      $host.log('warn', `${this.name}: ${kindOf(value)} isn't a number, so it is not added`);
       return false;
     }
-    $host.metric(this.name, this.kind, number, tags, this.isTime);
+    $host.metric(this.name, this.kind, number, this.isTime);
     return true;
   }
 }
@@ -42,8 +42,8 @@ export class Rate extends Metric {
     super('rate', name, isTime);
   }
 
-  add(value, tags) {
-    $host.metric(this.name, 'rate', value ? 1 : 0, tags, false);
+  add(value) {
+    $host.metric(this.name, 'rate', value ? 1 : 0, false);
     return true;
   }
 }

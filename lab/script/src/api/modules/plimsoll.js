@@ -2,15 +2,12 @@
 import { group } from 'k6';
 import { kindOf } from 'plimsoll/internal/waiting';
 
-// Names what `f` sends; its time is in the report as that of a transaction.
-export function step(name, f) {
-  return group(name, f);
-}
-
 // Times all that `f` does as one transaction.
 export function transaction(name, f) {
   return group(name, f);
 }
+
+export { transaction as step };
 
 const UNITS = { ms: 1e3, s: 1e6, m: 60e6, min: 60e6, h: 3600e6 };
 
@@ -47,7 +44,7 @@ export function measure(name, value, unit) {
   const number = Number(value);
   if (Number.isNaN(number)) throw new TypeError(`measure takes a number, not ${kindOf(value)}`);
   const factor = TIMES[unit];
-  $host.metric(String(name), 'trend', factor === undefined ? number : number * factor, undefined, factor !== undefined);
+  $host.metric(String(name), 'trend', factor === undefined ? number : number * factor, factor !== undefined);
 }
 
 const refused = (what, instead) => () => {
@@ -66,4 +63,4 @@ export const tcp = Object.freeze({
   connect: refused('tcp.connect', 'write the dialogue as a workload, see docs/clients.md'),
 });
 
-export default Object.freeze({ step, transaction, wait, secret, measure, shared, tcp });
+export default Object.freeze({ step: transaction, transaction, wait, secret, measure, shared, tcp });

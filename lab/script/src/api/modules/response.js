@@ -1,5 +1,6 @@
 // Internal: responses. The object is a handle to the answer that the host keeps; what is asked for is made then, once.
-import { parseHTML } from 'k6/html';
+import { Selection } from 'k6/html';
+import { put } from 'plimsoll/internal/waiting';
 
 // Makes a request; `k6/http`, which imports this module, sets it.
 let request;
@@ -59,8 +60,9 @@ function json(path) {
 function html(selector) {
   let page = pages.get(this);
   if (page === undefined) {
-    if (this.body === null) throw new Error("the response has no body: ask for one with responseType: 'text'");
-    page = parseHTML(this.body);
+    const nodes = $host.page(this);
+    if (nodes === undefined) throw new Error("the response has no body: ask for one with responseType: 'text'");
+    page = new Selection(nodes);
     pages.set(this, page);
   }
   return selector === undefined ? page : page.find(selector);
@@ -68,11 +70,11 @@ function html(selector) {
 
 function submitForm({ formSelector = 'form', fields = {}, submitSelector = '[type="submit"]', params } = {}) {
   const form = this.html().find(formSelector).first();
-  if (form.size() === 0) throw new Error(`no form is found by '${formSelector}' in the response of ${this.url}`);
+  if (form.size() === 0) throw new Error(`no form is found by '${formSelector}' in the response of ${$host.shownUrl(this.url)}`);
   const values = form.serializeObject();
   const submit = form.find(submitSelector).first();
   const name = submit.attr('name');
-  if (name !== undefined) values[name] = submit.val() ?? '';
+  if (name !== undefined) put(values, name, submit.val() ?? '');
   Object.assign(values, fields);
   const method = (form.attr('method') ?? 'GET').toUpperCase();
   const address = $host.resolve(this.url, form.attr('action') ?? '');
@@ -82,7 +84,7 @@ function submitForm({ formSelector = 'form', fields = {}, submitSelector = '[typ
 
 function withQuery(address, values) {
   const pairs = [];
-  for (const name of Object.keys(values)) {
+  for (const name of Object.keys(values).sort()) {
     for (const value of [values[name]].flat()) pairs.push(name, String(value));
   }
   const bare = address.split('#', 1)[0].split('?', 1)[0];
@@ -91,7 +93,7 @@ function withQuery(address, values) {
 
 function clickLink({ selector = 'a[href]', params } = {}) {
   const link = this.html().find(selector).first();
-  if (link.size() === 0) throw new Error(`no link is found by '${selector}' in the response of ${this.url}`);
+  if (link.size() === 0) throw new Error(`no link is found by '${selector}' in the response of ${$host.shownUrl(this.url)}`);
   const target = link.attr('href');
   if (target === undefined) throw new Error(`the element found by '${selector}' has no href`);
   return request('GET', $host.resolve(this.url, target), null, params);

@@ -1,4 +1,10 @@
-// Internal: deep equality, as assertions mean it.
+// Internal: deep equality, as assertions mean it, and their error.
+
+export class AssertionError extends Error {
+  get name() {
+    return 'AssertionError';
+  }
+}
 
 // Returns true if both values are the same, or objects of one type with the same content. Cycles are compared once.
 export function same(a, b, seen = new Map()) {

@@ -1,10 +1,9 @@
 // The module `k6/secrets`: secrets are variables of the environment.
+import { secret } from 'plimsoll';
 
 // Returns a promise, as k6 does.
 export async function get(name) {
-  const value = $host.variable(String(name));
-  if (value === undefined) throw new Error(`the secret '${name}' isn't known: run with -e ${name}=…`);
-  return value;
+  return secret(name);
 }
 
 export async function source() {

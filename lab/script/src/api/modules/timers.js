@@ -1,13 +1,12 @@
 // The module `k6/timers`, also as globals: functions that run later. An iteration ends after its timers.
-import { $$a } from '$$';
+import { $$a, $timers } from '$$';
 import { kindOf } from 'plimsoll/internal/waiting';
 
 const MOST = 10_000;
-// Timers that will fire, by number. A number is used once.
-const live = new Set();
+// A number is used once.
 let last = 0;
 
-function started(name, f) {
+function started(name, f, live) {
   if (typeof f !== 'function') throw new TypeError(`${name} takes a function, not ${kindOf(f)}`);
   if (live.size >= MOST) throw new RangeError(`there are ${MOST} timers: clear some`);
   live.add(++last);
@@ -20,7 +19,8 @@ const micros = (millis) => Math.max(0, Math.round((Number(millis) || 0) * 1000))
 const run = (f, given) => $$a(f(...given));
 
 export function setTimeout(f, millis, ...given) {
-  const id = started('setTimeout', f);
+  const live = $timers();
+  const id = started('setTimeout', f, live);
   $async($op('wait', micros(millis))).then(() => {
     if (live.delete(id)) return run(f, given);
   });
@@ -28,7 +28,8 @@ export function setTimeout(f, millis, ...given) {
 }
 
 export function setInterval(f, millis, ...given) {
-  const id = started('setInterval', f);
+  const live = $timers();
+  const id = started('setInterval', f, live);
   const wait = Math.max(1000, micros(millis));
   const again = () =>
     $async($op('wait', wait)).then(async () => {
@@ -41,11 +42,11 @@ export function setInterval(f, millis, ...given) {
 }
 
 export function clearTimeout(id) {
-  live.delete(id);
+  $timers().delete(id);
 }
 
 export function clearInterval(id) {
-  live.delete(id);
+  $timers().delete(id);
 }
 
 export default Object.freeze({ setTimeout, setInterval, clearTimeout, clearInterval });

@@ -165,7 +165,7 @@ PARTS.forEach((part, place) => {
       part === 'origin'
         ? undefined
         : function (value) {
-            if (part === 'href' && !URL.canParse(value)) throw new TypeError(`${kindOf(value)} is no address: ${value}`);
+            if (part === 'href' && !URL.canParse(value)) throw new TypeError(`${kindOf(value)} isn't a valid URL: ${value}`);
             this.$set(part, value);
           },
   });

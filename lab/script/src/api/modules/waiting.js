@@ -47,6 +47,11 @@ function* guardedFrom(waiting, ended, failed) {
   return ended(result);
 }
 
+// Sets a member of a name that a server or a file gives: it may be one of Object.prototype, which is frozen.
+export function put(object, name, value) {
+  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+}
+
 // Names the type of a value in messages.
 export function kindOf(value) {
   if (value === null) return 'null';

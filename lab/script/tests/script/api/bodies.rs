@@ -29,7 +29,7 @@ fn encodes_objects_as_forms() {
     assert_eq!(kind, "application/x-www-form-urlencoded");
     assert_eq!(
         form,
-        b"name=Bert+%26+Ann&list=a&list=b&n=1&yes=true&none=&sub=%7B%22a%22%3A1%7D"
+        b"list=a&list=b&n=1&name=Bert+%26+Ann&none=&sub=%7B%22a%22%3A1%7D&yes=true"
     );
     let (kind, form) = body("new URLSearchParams({ q: 'ä+b' })");
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Cookies as scripts see and set them.
 
-use lab_script::{Answer, Cookie, Limits, Request, Runtime};
+use lab_script::{Answer, Cookie, Failure, Limits, Request, Runtime};
 use serde_json::json;
 
 use super::{answer, call, error, facts};
@@ -85,23 +85,105 @@ fn jar_shows_and_changes_cookies() {
 }
 
 #[test]
-fn own_jar_is_apart() {
+fn own_jar_sends_nothing() {
     let script = "import http from 'k6/http';
         export default function () {
           const jar = new http.CookieJar();
           jar.set('http://shop.example/', 'a', 'b');
-          http.get('http://shop.example/login', { jar });
-          return [jar.cookiesForURL('http://shop.example/'), http.cookieJar().cookiesForURL('http://shop.example/')];
+          http.get('http://shop.example/login');
+          let refused = '';
+          try { http.get('http://shop.example/', { jar }); } catch (error) { refused = error.message; }
+          return [jar.cookiesForURL('http://shop.example/'), http.cookieJar().cookiesForURL('http://shop.example/'), refused.includes('http.cookieJar()')];
         }";
     let program = load(&[("main.js", script)]);
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let done = call(&mut runtime, 0, facts(), &with_cookie);
     assert_eq!(
         *done.value(),
-        json!([{ "a": ["b"], "sid": ["abc"], "theme": ["dark"] }, {}])
+        json!([{ "a": ["b"] }, { "sid": ["abc"], "theme": ["dark"] }, true])
     );
-    assert_ne!(done.requests[0].jar.id, 0);
-    assert_eq!(done.requests[0].jar.changes[0].0, done.requests[0].jar.id);
+    assert!(done.requests[0].jar.changes.is_empty());
+}
+
+#[test]
+fn jars_of_an_iteration_end_with_it() {
+    let script = "import http from 'k6/http';
+        let kept = new http.CookieJar();
+        let before;
+        export default function () {
+          const url = 'http://shop.example/';
+          const jar = new http.CookieJar();
+          if (before === undefined) kept.set(url, 'k', '1');
+          const seen = [kept.cookiesForURL(url), before?.cookiesForURL(url)];
+          jar.set(url, 'a', 'b');
+          before = jar;
+          return seen;
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let first = call(&mut runtime, 0, facts(), &with_cookie);
+    assert_eq!(*first.value(), json!([{ "k": ["1"] }, null]));
+    let second = call(&mut runtime, 0, facts(), &with_cookie);
+    assert_eq!(*second.value(), json!([{ "k": ["1"] }, {}]));
+}
+
+#[test]
+fn cookies_may_be_named_like_members_of_objects() {
+    let script = "import http from 'k6/http';
+        export default function () {
+          const r = http.get('http://shop.example/');
+          const seen = http.cookieJar().cookiesForURL('http://shop.example/');
+          const { request } = http.get('http://shop.example/', { cookies: { valueOf: 'x' }, headers: { constructor: 'y' } });
+          return [Object.keys(r.cookies), r.cookies.constructor[0].value, Object.keys(seen), r.headers['__proto__'],
+            Object.keys(request.cookies), request.headers.Constructor];
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let set = |request: &Request| Answer {
+        url: request.url.clone(),
+        headers: [
+            "constructor=1",
+            "hasOwnProperty=2",
+            "__proto__=3",
+            "toString=4",
+        ]
+        .map(|value| ("Set-Cookie".to_owned(), value.to_owned()))
+        .into_iter()
+        .chain([("__proto__".to_owned(), "5".to_owned())])
+        .collect(),
+        ..answer("")
+    };
+    let done = call(&mut runtime, 0, facts(), &set);
+    let names = json!(["constructor", "hasOwnProperty", "__proto__", "toString"]);
+    assert_eq!(
+        *done.value(),
+        json!([names, "1", names, "5", ["valueOf"], ["y"]])
+    );
+}
+
+#[test]
+fn responses_keep_their_requests_after_a_refusal() {
+    let script = "import http from 'k6/http';
+        export const options = { throw: true };
+        export default function () {
+          const url = 'http://shop.example/';
+          http.cookieJar().set(url, 'a', 'b');
+          try { http.batch([[ 'GET', url + 'lost' ], ['GET', url, null, { timeout: 'soon' }]]); } catch {}
+          try { http.batch([['GET', url + 'fails'], ['GET', url + 'second']]); } catch {}
+          return http.get(url + 'third', { responseType: 'none' }).request.url;
+        }";
+    let program = load(&[("main.js", script)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let failing = |request: &Request| Answer {
+        error: request.url.contains("fails").then(|| Failure {
+            code: 1050,
+            message: "request timeout".to_owned(),
+        }),
+        ..answer("")
+    };
+    let done = call(&mut runtime, 0, facts(), &failing);
+    assert_eq!(*done.value(), "http://shop.example/third");
+    assert_eq!(done.requests[0].jar.changes.len(), 1);
 }
 
 #[test]
@@ -145,13 +227,14 @@ fn headers_set_and_end_cookies() {
 fn names_bad_addresses_and_dates() {
     let imports = "import http from 'k6/http'";
     assert!(
-        error(imports, "http.cookieJar().cookiesForURL('shop')").contains("'shop' is no address")
+        error(imports, "http.cookieJar().cookiesForURL('shop')")
+            .contains("'shop' is not a valid URL")
     );
     assert!(
         error(
             imports,
             "http.cookieJar().set('http://a.b', 'a', 'b', { expires: 'soon' })"
         )
-        .contains("no date")
+        .contains("not a valid cookie date")
     );
 }

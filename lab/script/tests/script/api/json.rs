@@ -81,13 +81,18 @@ fn parses_whole_body_once() {
 
 #[test]
 fn says_what_is_no_json() {
-    let script = "import http from 'k6/http'; export default function () { return http.get('http://shop').json('a.b'); }";
-    let done = run(script, "<html>busy</html>");
-    assert!(
-        done.error().contains("can't be read as JSON") && done.error().contains("<html>busy"),
-        "{}",
-        done.error()
-    );
+    let script = "import http from 'k6/http'; export default function () { return http.get('http://shop/a?token=b').json('a.b'); }";
+    for body in ["<html>busy</html>", "eyJhbGciOi.JIUzI1NiJ9"] {
+        let done = run(script, body);
+        assert_eq!(
+            done.error(),
+            format!(
+                "the response of http://shop/a can't be read as JSON: line 1, column 1 (it has {} bytes and begins with {:?})",
+                body.len(),
+                body.chars().next().unwrap()
+            )
+        );
+    }
     assert!(
         run(script, "{\"a\":{\"b\":1}} tail")
             .error()

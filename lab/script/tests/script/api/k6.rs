@@ -7,7 +7,7 @@ use super::{answer, call, error, eval, facts, run};
 use crate::play::load;
 
 #[test]
-fn records_checks_with_tags() {
+fn records_checks() {
     let script = "import { check } from 'k6';
         export default function () {
           const good = check(4, { even: (n) => n % 2 === 0, 'is 4': 1 }, { part: 'a' });
@@ -17,10 +17,6 @@ fn records_checks_with_tags() {
     let done = run(script, "");
     assert_eq!(*done.value(), json!([true, false]));
     assert_eq!(done.checks(), ["even", "is 4", "!odd"]);
-    let Event::Check { tags, .. } = &done.events[0] else {
-        panic!("{:?}", done.events)
-    };
-    assert_eq!(tags, &[("part".to_owned(), "a".to_owned())]);
 }
 
 #[test]
@@ -125,7 +121,7 @@ fn adds_values_to_metrics() {
     );
     assert_eq!(
         done.logs(),
-        ["wait: a string that is no number is not added"]
+        ["wait: a string isn't a number, so it is not added"]
     );
 }
 
@@ -181,28 +177,28 @@ fn shows_facts_of_call() {
 }
 
 #[test]
-fn tags_of_user_go_with_all_that_follows() {
+fn tags_of_user_name_all_requests_that_follow() {
     let script = "import exec from 'k6/execution'; import http from 'k6/http'; import { check } from 'k6';
         export default function () {
           if (exec.vu.metrics.tags.plan !== undefined) return [Object.keys(exec.vu.tags), exec.vu.tags.plan, 'plan' in exec.vu.tags];
           exec.vu.metrics.tags.plan = 2;
-          http.get('http://shop/', { tags: { own: 'x' } });
-          check(1, { one: true });
+          http.get('http://shop/');
+          exec.vu.tags.name = 'Plan';
+          http.get('http://shop/');
+          http.get('http://shop/', { tags: { name: 'own' } });
+          delete exec.vu.tags.name;
           exec.vu.tags['gone'] = 'y';
           delete exec.vu.metrics.tags.gone;
         }";
     let program = load(&[("main.js", script)]);
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let done = call(&mut runtime, 0, facts(), &|_| answer(""));
-    let plan = ("plan".to_owned(), "2".to_owned());
-    assert_eq!(
-        done.requests[0].tags,
-        [plan.clone(), ("own".to_owned(), "x".to_owned())]
-    );
-    assert!(matches!(&done.events[0], Event::Check { tags, .. } if *tags == [plan]));
+    let names = [None, Some("Plan".to_owned()), Some("own".to_owned())];
+    let sent = done.requests.iter().map(|request| request.name.clone());
+    assert_eq!(sent.collect::<Vec<_>>(), names);
     assert_eq!(
         *call(&mut runtime, 0, facts(), &|_| answer("")).value(),
-        json!([["plan"], "2", true])
+        json!([["scenario", "plan"], "2", true])
     );
     assert_eq!(
         *call(&mut runtime, 1, facts(), &|_| answer("")).value(),
@@ -211,7 +207,7 @@ fn tags_of_user_go_with_all_that_follows() {
     );
     assert!(
         error("import exec from 'k6/execution'", "(exec.vu.tags.a = {})")
-            .contains("no text, number, or boolean")
+            .contains("isn't a text, a number, or a boolean")
     );
 }
 
@@ -241,4 +237,18 @@ fn shares_rows_that_nobody_can_change() {
     );
     let imports = "import { SharedArray } from 'k6/data'";
     assert!(error(imports, "new SharedArray('x', () => [])").contains("top of a module"));
+}
+
+#[test]
+fn options_of_test_are_shared_and_frozen() {
+    let script = "import exec from 'k6/execution';
+        export const options = { vus: 2, tags: { a: 'b' } };
+        export default function () {
+          let refused = 0;
+          for (const write of [() => { exec.test.options.vus = 3 }, () => { exec.test.options.tags.a = 'c' }]) {
+            try { write() } catch { refused++ }
+          }
+          return [refused, exec.test.options.vus, exec.test.options.tags.a, exec.test.options.rps];
+        }";
+    assert_eq!(*run(script, "").value(), json!([2, 2, "b", null]));
 }

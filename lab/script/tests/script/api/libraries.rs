@@ -56,9 +56,9 @@ fn utils_make_bell_of_stages() {
 #[test]
 fn utils_know_current_stage() {
     let script = "import { getCurrentStageIndex, tagWithCurrentStageIndex, tagWithCurrentStageProfile } from 'https://jslib.k6.io/k6-utils/1.3.0/index.js';
-        import http from 'k6/http';
+        import exec from 'k6/execution';
         export const options = { stages: [{ duration: '5s', target: 10 }, { duration: '1m', target: 10 }, { duration: '5s', target: 0 }] };
-        export default function () { tagWithCurrentStageIndex(); tagWithCurrentStageProfile(); http.get('http://shop/'); return getCurrentStageIndex(); }";
+        export default function () { tagWithCurrentStageIndex(); tagWithCurrentStageProfile(); return [getCurrentStageIndex(), exec.vu.tags.stage, exec.vu.tags.stage_profile]; }";
     let program = load(&[("main.js", script)]);
     let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
     let mut at = |now_ms: f64| {
@@ -69,26 +69,29 @@ fn utils_know_current_stage() {
             ..Facts::default()
         };
         let done = call(&mut runtime, 0, facts, &|_| answer(""));
-        (
-            done.value().clone(),
-            done.requests[0]
-                .tags
-                .iter()
-                .map(|(_, value)| value.clone())
-                .collect::<Vec<_>>(),
-        )
+        done.value().clone()
     };
+    assert_eq!(at(2000.0), json!([0, "0", "ramp-up"]));
+    assert_eq!(at(30_000.0), json!([1, "1", "steady"]));
+    assert_eq!(at(68_000.0), json!([2, "2", "ramp-down"]));
+}
+
+#[test]
+fn check_of_utils_tests_once() {
+    let script = "import { check } from 'https://jslib.k6.io/k6-utils/1.5.0/index.js';
+        import http from 'k6/http';
+        export default async function () {
+          let calls = 0;
+          const good = check(1, { first: () => ++calls, sends: () => http.get('http://shop/').status === 200, flag: false });
+          const later = await check(1, { slow: async () => true, plain: () => ++calls });
+          try { check(1, { broken: () => { throw new Error('x') } }) } catch { calls++ }
+          return [good, later, calls];
+        }";
+    let done = run(script, "");
+    assert_eq!(*done.value(), json!([false, true, 3]));
     assert_eq!(
-        at(2000.0),
-        (json!(0), vec!["0".to_owned(), "ramp-up".to_owned()])
-    );
-    assert_eq!(
-        at(30_000.0),
-        (json!(1), vec!["1".to_owned(), "steady".to_owned()])
-    );
-    assert_eq!(
-        at(68_000.0),
-        (json!(2), vec!["2".to_owned(), "ramp-down".to_owned()])
+        done.checks(),
+        ["first", "sends", "!flag", "plain", "slow", "!broken"]
     );
 }
 
@@ -141,7 +144,7 @@ fn httpx_keeps_session() {
         const session = new Httpx({ baseURL: 'http://shop', headers: { 'User-Agent': 'mine' }, timeout: 20000 });
         export default function () {
           session.addHeader('Authorization', 'token');
-          session.addTag('a', 'b');
+          session.addTag('name', 'b');
           const r = session.post('/login', JSON.stringify({ u: 1 }), { headers: { X: 'y' } });
           session.clearHeader('Authorization');
           session.setBaseUrl('http://other');
@@ -157,7 +160,7 @@ fn httpx_keeps_session() {
     );
     assert_eq!(first.headers.len(), 3);
     assert_eq!(first.timeout, Some(std::time::Duration::from_secs(20)));
-    assert_eq!(first.tags, [("a".to_owned(), "b".to_owned())]);
+    assert_eq!(first.name.as_deref(), Some("b"));
     assert_eq!(done.requests[1].url, "http://other/1");
     assert_eq!(done.requests[2].url, "http://shop/2");
     assert_eq!(done.requests[1].name.as_deref(), Some("both"));

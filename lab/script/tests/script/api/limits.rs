@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_script::{Limits, Runtime};
+use lab_script::{Limits, Runtime, ThrownKind};
 
 use super::{answer, call, facts};
 use crate::play::load;
@@ -37,6 +37,13 @@ fn refuses_html_that_is_too_large_or_deep() {
             .error()
             .contains("within each other")
     );
+    // End tags that match nothing, and elements that nest only in foreign content.
+    for page in [
+        "<div></x>".repeat(900_000),
+        format!("<svg>{}", "<td>".repeat(900_000)),
+    ] {
+        assert!(with_body(HTML, &page).error().contains("within each other"));
+    }
     assert_eq!(*with_body(HTML, &"<p>x".repeat(10_000)).value(), 10_000);
 }
 
@@ -45,6 +52,17 @@ fn refuses_html_that_multiplies_elements() {
     let formats: String = (0..400).map(|n| format!("<b a={n}>")).collect();
     let page = format!("<p>{formats}</p>{}", "<p>x</p>".repeat(20_000));
     assert!(with_body(HTML, &page).error().contains("too many elements"));
+}
+
+#[test]
+fn parsing_of_html_ends_with_the_turn() {
+    // The parser compares each attribute with all before it.
+    let names: String = (0..200_000).map(|n| format!(" a{n}")).collect();
+    let program = load(&[("main.js", HTML)]);
+    let mut runtime = Runtime::new(&program, Limits::default(), 1).unwrap();
+    let page = format!("<p{names}>");
+    let done = call(&mut runtime, 0, facts(), &|_| answer(&page));
+    assert_eq!(done.result.unwrap_err().kind, ThrownKind::Turn);
 }
 
 #[test]

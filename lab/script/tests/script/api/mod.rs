@@ -113,7 +113,6 @@ pub(crate) fn call(
             }
             Turn::Request(request) => vec![*request],
             Turn::Batch(requests) => requests,
-            Turn::Socket(order) => panic!("no socket is played: {order:?}"),
         };
         done.turns.push(sent.len());
         let answers = sent.iter().map(answer).collect();

@@ -48,8 +48,6 @@ fn knows_libraries_by_address_in_any_version() {
         "https://jslib.k6.io/k6-summary/0.0.1/index.js",
         "https://raw.githubusercontent.com/benc-uk/k6-reporter/main/dist/bundle.js",
         "https://raw.githubusercontent.com/benc-uk/k6-reporter/3.0.1/dist/bundle.js",
-        "k6/experimental/websockets",
-        "k6/ws",
         "k6/net/grpc",
         "k6/secrets",
     ] {
