@@ -43,11 +43,7 @@ pub(crate) fn stages(
         stages.push(Stage {
             name: template.name.clone(),
             length_ms: milliseconds(template.length.value(cell, length)?, 1.0),
-            from: if template.ramps {
-                own.unwrap_or(from)
-            } else {
-                to
-            },
+            from: own.unwrap_or(if template.ramps { from } else { to }),
             to,
         });
         from = to;

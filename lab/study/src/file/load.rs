@@ -219,10 +219,8 @@ impl Decode for SequenceFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a sequence", problems)?;
         let sessions = fields.required("sessions", problems);
-        let (users, shared) = (
-            fields.optional("users", problems),
-            fields.optional("shared", problems),
-        );
+        let users = fields.optional("users", problems);
+        let shared = fields.optional("shared", problems);
         fields.finish(problems);
         Some(Self {
             sessions: sessions?,

@@ -49,8 +49,9 @@ impl Parts {
         tags.dedup();
         let measures = each.iter().flat_map(|(_, of)| &of.session.steps);
         let measures = measures.flat_map(|step| &step.measures);
-        let measures = measures.map(|one| (one.name.clone(), one.unit.clone()));
-        let measures: BTreeSet<_> = measures.collect();
+        let measures: BTreeSet<_> = measures
+            .map(|one| (one.name.clone(), one.unit.clone()))
+            .collect();
         let transactions = each.iter().flat_map(|(name, of)| {
             let names = of.session.transaction_names();
             names.map(|transaction| step_of(name, transaction))

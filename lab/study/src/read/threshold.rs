@@ -28,15 +28,14 @@ pub(super) fn threshold(
         (_, false) => Comparison::Greater,
         (_, true) => Comparison::GreaterOrEqual,
     };
-    let (left, right) = (
-        &text[..operator],
-        &text[operator + 1 + usize::from(or_equal)..],
-    );
+    let left = &text[..operator];
+    let right = &text[operator + 1 + usize::from(or_equal)..];
     let aggregate = within(text, left, aggregate(metric, left))?;
-    let limit = match metric {
-        Metric::Measure => within(text, right, number_limit(aggregate, unit, right))?,
-        _ => within(text, right, limit(metric, right))?,
+    let limit = match (metric, aggregate) {
+        (Metric::Measure, Aggregate::Rate) => limit(Metric::ErrorRate, unit, right),
+        _ => limit(metric, unit, right),
     };
+    let limit = within(text, right, limit)?;
     Ok(Threshold {
         metric,
         scope,
@@ -84,8 +83,16 @@ fn aggregate(metric: Metric, text: &str) -> Result<Aggregate, TextError> {
 
 /// Parses milliseconds, a fraction, or a rate per second. A number without a unit is rejected: `50` may mean
 /// milliseconds, as with k6, and `0.1` a tenth or a thousandth.
-fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
+/// The limit of a measure is a number, with its unit or without.
+fn limit(metric: Metric, unit: &str, text: &str) -> Result<f64, TextError> {
     let trimmed = text.trim();
+    if metric == Metric::Measure {
+        let bare = trimmed.strip_suffix(unit).unwrap_or(trimmed);
+        return number(bare).ok_or_else(|| {
+            let error = TextError::new(format!("`{trimmed}` is not a limit"), whole(text));
+            error.help(format!("write a number of 0 or more {unit}").trim_end())
+        });
+    }
     if number(trimmed).is_some() {
         return Err(
             TextError::new(format!("`{trimmed}` has no unit"), whole(text))
@@ -104,22 +111,6 @@ fn limit(metric: Metric, text: &str) -> Result<f64, TextError> {
             .ok_or_else(bad),
         _ => trimmed.strip_suffix("/s").and_then(number).ok_or_else(bad),
     }
-}
-
-/// Parses the limit of a measure: a percentage for its rate, else a number, with its unit or without.
-fn number_limit(aggregate: Aggregate, unit: &str, text: &str) -> Result<f64, TextError> {
-    let trimmed = text.trim();
-    if aggregate == Aggregate::Rate {
-        return limit(Metric::ErrorRate, text);
-    }
-    let bare = trimmed.strip_suffix(unit).unwrap_or(trimmed);
-    number(bare).ok_or_else(|| {
-        let error = TextError::new(format!("`{trimmed}` is not a limit"), whole(text));
-        error.help(match unit {
-            "" => "write a number of 0 or more, without a unit".to_owned(),
-            unit => format!("write a number of 0 or more, in {unit}"),
-        })
-    })
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -198,8 +189,8 @@ mod tests {
             assert_eq!((read.aggregate, read.limit), (aggregate, limit), "{text}");
         }
         insta::assert_snapshot!(message(read("", "rate > 0.99")), @"6..11 `0.99` has no unit / a rate is a percentage: write `0.99%`, or 100 times as much if it was a fraction");
-        insta::assert_snapshot!(message(read("ms", "p(95) < 1s")), @"7..10 `1s` is not a limit / write a number of 0 or more, in ms");
-        insta::assert_snapshot!(message(read("", "avg < 5 ms")), @"5..10 `5 ms` is not a limit / write a number of 0 or more, without a unit");
+        insta::assert_snapshot!(message(read("ms", "p(95) < 1s")), @"7..10 `1s` is not a limit / write a number of 0 or more ms");
+        insta::assert_snapshot!(message(read("", "avg < 5 ms")), @"5..10 `5 ms` is not a limit / write a number of 0 or more");
         insta::assert_snapshot!(message(read("", "count < 5")), @"0..6 `count` is not a figure of a measure / write `rate > 99%`, `p(95) < 300`, or `sum < 10`");
     }
 

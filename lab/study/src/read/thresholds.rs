@@ -42,9 +42,7 @@ pub(super) fn with_error_rate(
     thresholds
 }
 
-/// `response_time`, `response_time{step:Open one event}`, `response_time{stage:spike}`,
-/// `response_time{population:readers}`, `response_time{tag:checkout}`, `transaction_time{transaction:Checkout}`, or
-/// `measure{name:queue}`.
+/// `response_time`, `response_time{step:Open one event}`, `measure{name:queue}`.
 fn threshold_key(
     key: &At<String>,
     parts: &Parts,
@@ -94,8 +92,17 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
             &format!("write `{}{{transaction:session}}`", key.trim()),
         ),
         _ if rest.is_none() => Ok(Scope::All),
-        "transaction" => transaction_scope(key, metric, Some(name), parts),
-        _ if of_transactions => transaction_scope(key, metric, None, parts),
+        "transaction" if metric.suits_transactions() => {
+            known_name(kind, (key, name), &parts.transactions).map(Scope::Transaction)
+        }
+        "transaction" => wrong(
+            "a transaction has no such figure",
+            "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",
+        ),
+        _ if of_transactions => wrong(
+            "this is the time of a transaction",
+            "write `transaction_time{transaction:session}`, or name one that the workload has",
+        ),
         "stage" if !of_events => steady_stage(key, name, &parts.stages),
         _ if metric == Metric::Resends => wrong(
             "resends are counted for all steps together",
@@ -115,42 +122,14 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
 }
 
 fn step_scope(key: &str, name: &str, of_events: bool, parts: &Parts) -> Result<Scope, TextError> {
-    let at = key.find(name).unwrap_or(0);
-    let at = at..at + name.len();
-    let Some((_, listens)) = parts.steps.iter().find(|(step, _)| step == name) else {
-        let names: Vec<&str> = parts.steps.iter().map(|(step, _)| step.as_str()).collect();
-        let (message, help) = unknown_name("step", name, &names);
-        return Err(TextError::new(message, at).help(help));
-    };
-    if of_events && !listens {
-        let error = TextError::new("this step doesn't listen for events", at);
+    let names: Vec<String> = parts.steps.iter().map(|(step, _)| step.clone()).collect();
+    let step = known_name("step", (key, name), &names)?;
+    if of_events && parts.steps.contains(&(step.clone(), false)) {
+        let at = key.find(name).unwrap_or(0);
+        let error = TextError::new("this step doesn't listen for events", at..at + name.len());
         return Err(error.help("a request listens that says `events`"));
     }
-    Ok(Scope::Step(name.to_owned()))
-}
-
-/// The scope of a threshold on a transaction, or on the time of one.
-fn transaction_scope(
-    key: &str,
-    metric: Metric,
-    name: Option<&str>,
-    parts: &Parts,
-) -> Result<Scope, TextError> {
-    let (message, help) = match (name, metric) {
-        (None, _) => (
-            "this is the time of a transaction",
-            "write `transaction_time{transaction:session}`, or name one that the workload has",
-        ),
-        (Some(name), metric) if metric.suits_transactions() => {
-            return known_name("transaction", (key, name), &parts.transactions)
-                .map(Scope::Transaction);
-        }
-        (Some(_), _) => (
-            "a transaction has no such figure",
-            "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",
-        ),
-    };
-    Err(TextError::new(message, 0..key.len()).help(help))
+    Ok(Scope::Step(step))
 }
 
 /// The scope of a threshold on the numbers of a measure.
@@ -178,6 +157,10 @@ fn known_name(
     known: &[String],
 ) -> Result<String, TextError> {
     let none = match what {
+        "stage" => (
+            "the load has no stages that keep their level",
+            "write `load: { stages: [{ stage: spike, users: 100, for: 2m }] }`",
+        ),
         "population" => (
             "the load has no populations",
             "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`",
@@ -211,25 +194,13 @@ fn known_name(
 
 /// The stage of that name, which keeps its level.
 fn steady_stage(key: &str, name: &str, named: &[(String, bool)]) -> Result<Scope, TextError> {
-    let found = named.iter().find(|(other, _)| other == name);
-    let (message, help) = match found {
-        Some((_, false)) => {
-            return Ok(Scope::Stage(name.to_owned()));
-        }
-        Some((_, true)) => (
-            format!("the stage `{name}` is no steady load, so nothing is judged by it"),
-            "name a stage that keeps its level (`for`)".to_owned(),
-        ),
-        None if named.is_empty() => (
-            "the load has no stages".to_owned(),
-            "write `load: { stages: [{ stage: spike, users: 100, for: 2m }] }`".to_owned(),
-        ),
-        None => {
-            let steady = named.iter().filter(|(_, ramps)| !ramps);
-            let names: Vec<&str> = steady.map(|(name, _)| name.as_str()).collect();
-            unknown_name("stage", name, &names)
-        }
-    };
     let at = key.find(name).unwrap_or(0);
-    Err(TextError::new(message, at..at + name.len()).help(help))
+    if named.iter().any(|(other, ramps)| other == name && *ramps) {
+        let message = format!("the stage `{name}` is no steady load, so nothing is judged by it");
+        let error = TextError::new(message, at..at + name.len());
+        return Err(error.help("name a stage that keeps its level (`for`)"));
+    }
+    let steady = named.iter().filter(|(_, ramps)| !ramps);
+    let steady: Vec<String> = steady.map(|(name, _)| name.clone()).collect();
+    known_name("stage", (key, name), &steady).map(Scope::Stage)
 }
