@@ -31,9 +31,11 @@ pub(super) enum Load {
     },
     /// Levels of users.
     Stages(Vec<Stage>),
-    /// Sessions of one user, in a row.
+    /// Sessions in a row: of each user, or of all together if they are `shared`.
     Sequence {
+        users: u32,
         sessions: u64,
+        shared: bool,
         most: Duration,
     },
     Rate {
@@ -152,33 +154,20 @@ fn plain(script: &Script<'_>, options: &mut Options<'_>) -> Option<Load> {
     let stages = options.stages().filter(|_| !by_flags);
     match (stages, length, iterations) {
         (Some(list), ..) => stages_of(&list, f64::from(users), 1.0, options).map(Load::Stages),
-        (_, _, Some(sessions)) if flags.duration.is_none() => {
-            sequence((users, sessions), length, options)
-        }
+        (_, _, Some(sessions)) if flags.duration.is_none() => Some(Load::Sequence {
+            users,
+            sessions: sessions.max(1),
+            shared: true,
+            most: length.unwrap_or(LONGEST),
+        }),
         (_, Some(hold), _) => Some(Load::Users { users, hold }),
-        (_, None, _) => sequence((users, u64::from(users)), None, options),
+        (_, None, _) => Some(Load::Sequence {
+            users,
+            sessions: 1,
+            shared: false,
+            most: LONGEST,
+        }),
     }
-}
-
-/// Returns a number of sessions, which only one user can run.
-fn sequence(
-    (users, sessions): (u32, u64),
-    most: Option<Duration>,
-    options: &mut Options<'_>,
-) -> Option<Load> {
-    if users > 1 {
-        let message = format!(
-            "`iterations` with {users} users is not supported: only one user can run a fixed number of \
-             iterations"
-        );
-        let help = "give a duration instead: `--duration 30s`, or `duration: '30s'`";
-        options.refuse("iterations", message, help);
-        return None;
-    }
-    Some(Load::Sequence {
-        sessions: sessions.max(1),
-        most: most.unwrap_or(LONGEST),
-    })
 }
 
 /// Returns the load of a scenario by its executor.
@@ -226,9 +215,12 @@ fn of_executor(name: &str, beside_others: bool, options: &mut Options<'_>) -> Op
         }
         "per-vu-iterations" | "shared-iterations" => {
             let most = options.time("maxDuration");
-            let sessions = options.whole("iterations").unwrap_or(1);
-            let users = options.users("vus").unwrap_or(1);
-            sequence((users, sessions), most, options)
+            Some(Load::Sequence {
+                users: options.users("vus").unwrap_or(1),
+                sessions: options.whole("iterations").unwrap_or(1),
+                shared: executor == "shared-iterations",
+                most: most.unwrap_or(LONGEST),
+            })
         }
         other => {
             let message = format!("the executor `{other}` of the scenario `{name}` can't be run");
@@ -354,10 +346,20 @@ fn alone(load: &Load) -> String {
                 length(*hold)
             )
         }
-        Load::Sequence { sessions, most } => format!(
-            "load: {{ sequence: {{ sessions: {sessions} }}, hold: {} }}\n",
-            length(*most)
-        ),
+        Load::Sequence {
+            users,
+            sessions,
+            shared,
+            most,
+        } => {
+            let of = match (users, shared) {
+                (1, _) => format!("sessions: {sessions}"),
+                (_, false) => format!("users: {users}, sessions: {sessions}"),
+                (_, true) => format!("users: {users}, sessions: {sessions}, shared: true"),
+            };
+            let most = length(*most);
+            format!("load: {{ sequence: {{ {of} }}, hold: {most} }}\n")
+        }
         Load::Rate {
             per_s,
             hold,

@@ -51,6 +51,16 @@ fn options_are_the_load_of_a_study() {
             "{ sequence: { sessions: 7 }, hold: 9s }",
         ),
         (
+            json!({ "vus": 3, "iterations": 7 }),
+            "{ sequence: { users: 3, sessions: 7, shared: true }, hold: 600s }",
+        ),
+        (
+            scenario(
+                &json!({ "executor": "per-vu-iterations", "vus": 3, "iterations": 2, "maxDuration": "1m" }),
+            ),
+            "{ sequence: { users: 3, sessions: 2 }, hold: 60s }",
+        ),
+        (
             json!({ "stages": [{ "duration": "1m", "target": "20" }, { "duration": "2m", "target": 20 },
                 { "duration": "0s", "target": 5 }, { "duration": "30s", "target": 0 }] }),
             "{ stages: [{ users: 20, from: 1, over: 60s }, { users: 20, for: 120s }, \
@@ -161,10 +171,6 @@ fn unreadable_options_are_refused_by_name() {
         (
             scenario(&json!({ "executor": "constant-vus" })),
             "`duration` of the scenario `one` is missing",
-        ),
-        (
-            json!({ "vus": 2, "iterations": 4 }),
-            "`iterations` with 2 users is not supported: only one user can run a fixed number of iterations",
         ),
     ] {
         let refused = made(&options, Flags::default()).unwrap_err();
