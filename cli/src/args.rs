@@ -231,6 +231,10 @@ Examples:
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) study: StudyArgs,
+    #[command(flatten)]
+    pub(crate) quick: QuickArgs,
+    #[command(flatten)]
+    pub(crate) script: ScriptArgs,
     /// Earlier run of this study or a similar one; its spread determines how many blocks a difference needs
     #[arg(long, value_name = "RUN")]
     pub(crate) from: Option<PathBuf>,

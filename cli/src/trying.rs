@@ -32,7 +32,7 @@ pub(crate) struct ScriptArgs {
     /// Duration of the load, such as 30s or 5m, in place of the script's options
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<Duration>,
-    /// Number of iterations of one user, in place of the script's options
+    /// Number of iterations of all users together, in place of the script's options
     #[arg(long, value_name = "N", conflicts_with = "duration")]
     pub(crate) iterations: Option<u32>,
     #[command(flatten)]

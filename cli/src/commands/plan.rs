@@ -10,12 +10,12 @@ use lab_study::plan::Plan;
 
 use crate::args::PlanArgs;
 use crate::commands::earlier::{self, Planned};
-use crate::commands::{RUNS, load, print, report, request};
+use crate::commands::{RUNS, print, report, request, script};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::Disk;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let (loaded, plan) = load::study(&args.study, &Disk)?;
+    let ((loaded, plan), _) = script::or_study(&args.study, &Disk, (&args.quick, &args.script))?;
     let request = request::new(&args.study, (loaded, plan), PathBuf::from(RUNS), false)?;
     let (loaded, plan) = (&request.loaded, &request.plan);
     let earlier = match &args.from {

@@ -17,7 +17,7 @@ use crate::args::{RunArgs, StudyArgs};
 use crate::commands::folder::Folder;
 use crate::commands::plan::waits;
 use crate::commands::script_end::ScriptEnd;
-use crate::commands::{RUNS, export, fleet, load, print, quick, report, request, script, watch};
+use crate::commands::{RUNS, export, fleet, print, quick, report, request, script, watch};
 use crate::exit::{Exit, Failure, failure};
 use crate::files::{Disk, DiskAndEnvironment};
 use crate::interrupt::interrupt;
@@ -34,16 +34,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     } else {
         &DiskAndEnvironment
     };
-    let mut end = None;
-    let (loaded, plan) = match &args.quick.url {
-        _ if script::is_script(&args.study.study) => {
-            let (made, of_script) = script::run(&args.study, files, (&args.quick, &args.script))?;
-            end = Some(of_script);
-            made
-        }
-        Some(url) => quick::run(&args.study, (url, files), &args.quick)?,
-        None => load::study(&args.study, files)?,
-    };
+    let flags = (&args.quick, &args.script);
+    let ((loaded, plan), end) = script::or_study(&args.study, files, flags)?;
     let warnings = warnings(&loaded, &plan);
     if args.dry_run {
         let out = args
@@ -165,13 +157,14 @@ fn finish(
         }
         exit = report::exit(&analysis, args.gate);
         if let Some(script) = script {
-            exit = exit.max(script.finish(&analysis, &outcome.dir)?);
+            script.finish(&analysis, &outcome.dir)?;
         }
     }
     let resume = format!(
         "plimsoll run {} {}--resume --out {}",
         args.study.study.display(),
         quick::again(&args.quick)
+            + &script::again(&args.script)
             + &again(&args.study, secrets)
             + &waits_again(args.patience)
             + &fleet::again(&args.agents),

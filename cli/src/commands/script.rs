@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lab_k6::{self as k6, Flags, Made as Files4Script, Refused};
+use lab_k6::{self as k6, Flags, Refused, StudyFiles};
 use lab_study::plan::Plan;
-use lab_study::{Environment, Files, Loaded, ScriptFacts, read_script};
+use lab_study::{Environment, Files, Loaded, ScriptFacts, looks_secret, read_script};
 
 use crate::args::StudyArgs;
-use crate::commands::quick::{Made, process, reach, server};
+use crate::commands::quick::{self, Made, process, reach, server};
 use crate::commands::script_end::ScriptEnd;
 use crate::commands::{load, print, written};
 use crate::exit::{Exit, Failure};
@@ -25,13 +25,42 @@ pub(crate) fn is_script(path: &Path) -> bool {
     matches!(ending, Some("js" | "mjs" | "cjs" | "ts" | "mts"))
 }
 
-/// A script under the load of its options, or of flags.
-pub(crate) fn run(
+/// A study, or that of a script or of a workload under the load of flags.
+pub(crate) fn or_study(
     args: &StudyArgs,
     files: &dyn Files,
     (quick, flags): (&QuickArgs, &ScriptArgs),
+) -> Result<((Loaded, Plan), Option<ScriptEnd>), Failure> {
+    if is_script(&args.study) {
+        let (made, end) = run(args, (quick, flags))?;
+        return Ok((made, Some(end)));
+    }
+    refuse_flags(flags)?;
+    let made = match &quick.url {
+        Some(url) => quick::run(args, (url, files), quick)?,
+        None => load::study(args, files)?,
+    };
+    Ok((made, None))
+}
+
+/// A script under the load of its options, or of flags. Both may depend on variables of the environment.
+fn run(
+    args: &StudyArgs,
+    (quick, flags): (&QuickArgs, &ScriptArgs),
 ) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
     let (quick_load, url) = (&quick.load, quick.url.as_deref());
+    let unused = [
+        ("--rate", quick_load.rate.is_some()),
+        ("--ramp", quick_load.ramp.is_some()),
+        ("--timeout", quick_load.timeout.is_some()),
+    ];
+    if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
+        let message = format!("{flag} has no meaning for a script");
+        let failure = Failure::text(Exit::BadInput, message);
+        return Err(
+            failure.hint("set it in the script's `options` or in the params of its requests")
+        );
+    }
     let load = Flags {
         vus: flags.vus.or(quick_load.users),
         duration: flags.duration.or(quick_load.hold),
@@ -39,10 +68,47 @@ pub(crate) fn run(
     };
     made(
         args,
-        files,
+        &DiskAndEnvironment,
         (url, &quick.reach),
         (load, &flags.variables.env),
     )
+}
+
+/// Refuses flags of scripts beside a study or a workload.
+fn refuse_flags(flags: &ScriptArgs) -> Result<(), Failure> {
+    let given = [
+        ("--vus", flags.vus.is_some()),
+        ("--duration", flags.duration.is_some()),
+        ("--iterations", flags.iterations.is_some()),
+        ("--env", !flags.variables.env.is_empty()),
+    ];
+    let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) else {
+        return Ok(());
+    };
+    let message = format!("{flag} has a meaning only for a script");
+    let failure = Failure::text(Exit::BadInput, message);
+    Err(failure.hint(
+        "--set changes a study, such as --set load.users=50; its variables are those of the shell",
+    ))
+}
+
+/// Returns the flags that a resumed run needs again, each followed by a space. Secrets are left out.
+pub(crate) fn again(flags: &ScriptArgs) -> String {
+    let load = [
+        ("--vus", flags.vus.map(|users| users.to_string())),
+        (
+            "--duration",
+            flags.duration.map(|time| format!("{}ms", time.as_millis())),
+        ),
+        ("--iterations", flags.iterations.map(|n| n.to_string())),
+    ];
+    let load = load.into_iter();
+    let load = load.filter_map(|(name, value)| Some(format!("{name} {} ", value?)));
+    let variables = flags.variables.env.iter().map(|(name, value)| {
+        let value = if looks_secret(name) { "…" } else { value };
+        format!("-e '{name}={}' ", value.replace('\'', r"'\''"))
+    });
+    load.chain(variables).collect()
 }
 
 /// A script for one of its users.
@@ -106,7 +172,6 @@ fn made(
         Some((folder, _)) => format!("{folder}/{file}"),
         None => file.to_owned(),
     };
-    let limits = made.limits;
     let study = place(&format!("{PREFIX}.study.yaml"));
     let mut texts = vec![(study.clone(), made.study)];
     let workloads = made.workloads.into_iter();
@@ -118,7 +183,6 @@ fn made(
     };
     let (loaded, plan) = load::study_from(&study, &made, args)?;
     let end = ScriptEnd {
-        limits,
         workload: Arc::clone(&loaded.study.workload),
         options: facts.options,
     };
@@ -132,7 +196,7 @@ fn texts(
     (url, reached): (Option<&str>, &ReachArgs),
     (flags, env): (Flags, &[(String, String)]),
     prefix: &str,
-) -> Result<(Files4Script, ScriptFacts), Failure> {
+) -> Result<(StudyFiles, ScriptFacts), Failure> {
     let path = load::text(script)?;
     let given = With { env, files };
     let facts = read_script(path, &given).map_err(|error| load::bad_file(&error))?;
@@ -146,11 +210,11 @@ fn texts(
         name: name.to_owned(),
         prefix: prefix.to_owned(),
         file: format!("./{file}"),
-        text: &facts.text,
+        text: facts.texts.first().map_or("", String::as_str),
         options: &facts.options,
         steps: &facts.steps,
         groups: &facts.groups,
-        metrics: &facts.metrics,
+        measures: &facts.measures,
         url: base.to_string(),
         pid: process(&base),
         reach: reach(reached)?,
@@ -209,4 +273,28 @@ fn usual_server(path: &str, facts: &ScriptFacts) -> Result<String, Failure> {
         "the server is {found}, as in the script; --url names another one"
     ));
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trying::VariableArgs;
+
+    #[test]
+    fn a_resumed_run_gets_the_flags_of_its_script_without_secrets() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let flags = ScriptArgs {
+            vus: Some(3),
+            duration: Some(std::time::Duration::from_secs(5)),
+            iterations: None,
+            variables: VariableArgs {
+                env: vec![pair("WHERE", "Joe's"), pair("API_TOKEN", "x")],
+            },
+        };
+        let expected = r"--vus 3 --duration 5000ms -e 'WHERE=Joe'\''s' -e 'API_TOKEN=…' ";
+        assert_eq!(again(&flags), expected);
+        assert_eq!(again(&ScriptArgs::default()), "");
+        assert!(refuse_flags(&flags).is_err());
+        assert!(refuse_flags(&ScriptArgs::default()).is_ok());
+    }
 }

@@ -1,5 +1,4 @@
-//! The end of a script's run: thresholds of its checks and metrics, and its `handleSummary`. They read the run's
-//! result, and change nothing in it.
+//! The end of a script's run: its `handleSummary`, which reads the run's result, and changes nothing in it.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 
 use lab_analysis::{Analysis, model::Verdict};
 use lab_driver::summarize;
-use lab_k6::{Judged, Limit, Trial, fail_uncounted, figures, judge};
+use lab_k6::{Trial, figures};
 use lab_report::write::k6;
 use lab_study::Workload;
 use serde_json::Value;
@@ -18,42 +17,28 @@ use lab_terminal::stderr::say;
 
 /// What is left to do once a script's run is reported.
 pub(crate) struct ScriptEnd {
-    pub(crate) limits: Vec<Limit>,
     pub(crate) workload: Arc<Workload>,
     /// The script's options.
     pub(crate) options: Value,
 }
 
 impl ScriptEnd {
-    /// Judges the thresholds by the valid trials, and writes the files of the summary into the run's folder.
-    pub(crate) fn finish(&self, analysis: &Analysis, dir: &Path) -> Result<Exit, Failure> {
+    /// Writes the files of the summary of the valid trials into the run's folder.
+    pub(crate) fn finish(&self, analysis: &Analysis, dir: &Path) -> Result<(), Failure> {
         let valid = analysis.trials.iter();
         let valid = valid.filter(|trial| trial.verdict == Verdict::Valid);
-        let trials: Vec<Trial<'_>> = valid.clone().map(Trial::from).collect();
+        let trials: Vec<Trial<'_>> = valid.map(Trial::from).collect();
         let mut reasons = analysis.trials.iter();
         if let Some(reason) = reasons.find_map(|trial| trial.test_failed.as_ref()) {
             print(&format!("the script failed the test: {reason}\n"))?;
         }
         if trials.is_empty() {
-            if !self.limits.is_empty() {
-                print("thresholds of the script: not judged, since no trial is valid\n")?;
-            }
-            return Ok(Exit::Success);
-        }
-        let mut judged = judge(&self.limits, &trials);
-        fail_uncounted(&mut judged, valid);
-        let lines: String = judged.iter().map(line).collect();
-        if !lines.is_empty() {
-            print(&format!("thresholds of the script:\n{lines}"))?;
+            return Ok(());
         }
         let report = k6(analysis).map_err(|error| Failure::new(Exit::Internal, &error))?;
         let report = serde_json::from_str(&report);
         let report: Value = report.map_err(|error| Failure::new(Exit::Internal, &error))?;
-        self.summarize(figures(&report, &trials, &judged, &self.options), dir)?;
-        Ok(match judged.iter().all(|one| one.holds) {
-            true => Exit::Success,
-            false => Exit::ThresholdFailed,
-        })
+        self.summarize(figures(&report, &trials, &self.options), dir)
     }
 
     fn summarize(&self, figures: Value, dir: &Path) -> Result<(), Failure> {
@@ -80,11 +65,6 @@ impl ScriptEnd {
         }
         Ok(())
     }
-}
-
-fn line(one: &Judged) -> String {
-    let mark = if one.holds { '✓' } else { '✗' };
-    format!("  {mark} {}: {} ({})\n", one.measure, one.limit, one.reason)
 }
 
 /// Writes a file of the summary into the run's folder; it replaces no other file there.

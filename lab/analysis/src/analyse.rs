@@ -142,7 +142,7 @@ fn known_part(plan: &Plan) -> Result<(), ReportError> {
     };
     let outline = &plan.question.workload;
     let names: Vec<&str> = match named.scope() {
-        Scope::All => return Ok(()),
+        Scope::All | Scope::Measure(_) => return Ok(()),
         Scope::Step(_) => outline.steps.iter().map(String::as_str).collect(),
         Scope::Population(_) => outline
             .populations

@@ -8,7 +8,7 @@ use lab_trial::checks::first_line;
 use lab_trial::failed;
 use lab_trial::format::{
     ONLY_CELL, at_cell, bound, count, figure, list, ms, part_of_load, percent, plural,
-    plural_count, ratio as ratio_text, threshold, times as times_text,
+    plural_count, ratio as ratio_text, threshold, threshold_value, times as times_text,
 };
 
 use crate::capacity;
@@ -109,9 +109,10 @@ fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
     let beyond = |one: &ThresholdResult| {
         let value = one.value.filter(|_| !one.beyond).unwrap_or(f64::INFINITY);
         let ratio = lab_stats::ratio(value, one.limit).unwrap_or(f64::INFINITY);
-        // For throughput, lower is worse.
+        // For throughput, lower is worse; for a measure, what its limit says.
         match one.metric {
             Metric::Throughput => 1.0 / ratio,
+            Metric::Measure => ratio.max(1.0 / ratio),
             _ => ratio,
         }
     };
@@ -121,22 +122,13 @@ fn worst_threshold(trials: &[TrialAnalysis]) -> Option<String> {
         (Some(reason), _) => reason.clone(),
         (None, None) => "nothing was measured".to_owned(),
         (None, Some(_)) if worst.beyond => "measured a failed request".to_owned(),
-        (None, Some(value)) => format!("measured {}", of_metric(worst.metric, value)),
+        (None, Some(value)) => format!("measured {}", threshold_value(worst, value)),
     };
     Some(format!(
         "{}{narrowed}, {measured}{}",
         threshold(worst.metric, &worst.text),
         at_cell(&trial.label)
     ))
-}
-
-/// A figure in the unit of its metric.
-fn of_metric(metric: Metric, value: f64) -> String {
-    match metric {
-        time if time.is_time() => format!("{} ms", ms(value)),
-        Metric::ErrorRate | Metric::Resends => percent(value * 100.0),
-        _ => format!("{} per s", figure(value)),
-    }
 }
 
 fn worst_cell(cells: &[CellSummary]) -> String {

@@ -139,6 +139,8 @@ impl Attempts {
             | Metric::BetweenEvents
             | Metric::TransactionTime
             | Metric::TransactionElapsed => self.time(metric, aggregate),
+            // It has numbers, not attempts.
+            Metric::Measure => Err(NoFigure::Undefined),
         }
     }
 

@@ -25,11 +25,13 @@ pub enum Metric {
     Resends,
     /// Transactions per second in the hold.
     Throughput,
+    /// The numbers of a measure in the hold, of all steps that have it; of a script, its checks and metrics.
+    Measure,
 }
 
 impl Metric {
     /// All of them, by their names in studies and results.
-    pub const NAMED: [(&'static str, Self); 9] = [
+    pub const NAMED: [(&'static str, Self); 10] = [
         ("response_time", Self::ResponseTime),
         ("service_time", Self::ServiceTime),
         ("first_event", Self::FirstEvent),
@@ -39,6 +41,7 @@ impl Metric {
         ("error_rate", Self::ErrorRate),
         ("resends", Self::Resends),
         ("throughput", Self::Throughput),
+        ("measure", Self::Measure),
     ];
 
     /// The metric of this name.
@@ -71,7 +74,7 @@ impl Metric {
             | Self::BetweenEvents
             | Self::TransactionTime
             | Self::TransactionElapsed => true,
-            Self::ErrorRate | Self::Resends | Self::Throughput => false,
+            Self::ErrorRate | Self::Resends | Self::Throughput | Self::Measure => false,
         }
     }
 }
@@ -92,6 +95,8 @@ pub enum Aggregate {
     Median,
     /// `rate`.
     Rate,
+    /// `sum`, of a measure.
+    Sum,
 }
 
 impl Aggregate {
@@ -101,7 +106,7 @@ impl Aggregate {
         match self {
             Self::Percentile(percent) => Some(percent / 100.0),
             Self::Median => Some(0.5),
-            Self::Mean | Self::Min | Self::Max | Self::Rate => None,
+            Self::Mean | Self::Min | Self::Max | Self::Rate | Self::Sum => None,
         }
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The part of a trial's load that a figure covers.
 ///
-/// In serialized form five optional members, of which at most one is set: `step`, `stage`, `population`, `tag`,
-/// `transaction`.
+/// In serialized form six optional members, of which at most one is set: `step`, `stage`, `population`, `tag`,
+/// `transaction`, `measure`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Members", into = "Members")]
 pub enum Scope {
@@ -25,6 +25,8 @@ pub enum Scope {
     Tag(String),
     /// The transactions of this name.
     Transaction(String),
+    /// The numbers of the measure of this name.
+    Measure(String),
 }
 
 impl Scope {
@@ -38,6 +40,7 @@ impl Scope {
             Self::Population(name) => Some(("population", name)),
             Self::Tag(name) => Some(("tag", name)),
             Self::Transaction(name) => Some(("transaction", name)),
+            Self::Measure(name) => Some(("measure", name)),
         }
     }
 
@@ -51,6 +54,7 @@ impl Scope {
             Self::Population(population) => format!(" of population “{population}”"),
             Self::Tag(tag) => format!(" of steps tagged “{tag}”"),
             Self::Transaction(name) => format!(" of transaction “{name}”"),
+            Self::Measure(name) => format!(" of “{name}”"),
         }
     }
 
@@ -63,7 +67,8 @@ impl Scope {
             | Self::Stage(_)
             | Self::Population(_)
             | Self::Tag(_)
-            | Self::Transaction(_) => None,
+            | Self::Transaction(_)
+            | Self::Measure(_) => None,
         }
     }
 }
@@ -90,6 +95,8 @@ struct Members {
     tag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transaction: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    measure: Option<String>,
 }
 
 impl From<Members> for Scope {
@@ -100,14 +107,15 @@ impl From<Members> for Scope {
             population,
             tag,
             transaction,
+            measure,
         } = members;
         let step = step.map(Self::Step);
         let stage = stage.map(Self::Stage);
         let population = population.map(Self::Population);
         let of = step.or(stage).or(population);
         let of = of.or(tag.map(Self::Tag));
-        of.or(transaction.map(Self::Transaction))
-            .unwrap_or_default()
+        let of = of.or(transaction.map(Self::Transaction));
+        of.or(measure.map(Self::Measure)).unwrap_or_default()
     }
 }
 
@@ -121,6 +129,7 @@ impl From<Scope> for Members {
             Scope::Population(name) => members.population = Some(name),
             Scope::Tag(name) => members.tag = Some(name),
             Scope::Transaction(name) => members.transaction = Some(name),
+            Scope::Measure(name) => members.measure = Some(name),
         }
         members
     }
@@ -145,6 +154,7 @@ mod tests {
                 Scope::Transaction("a".into()),
                 r#"{"step":null,"transaction":"a"}"#,
             ),
+            (Scope::Measure("a".into()), r#"{"step":null,"measure":"a"}"#),
         ];
         for (scope, json) in forms {
             assert_eq!(serde_json::to_string(&scope).unwrap(), json);

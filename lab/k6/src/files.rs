@@ -6,7 +6,7 @@ use lab_import::quick::system;
 use lab_units::yaml::{comment, short_name, text};
 
 use crate::load::{self, Scenario, scenarios};
-use crate::script::{Made, Refused, Script};
+use crate::script::{Refused, Script, StudyFiles};
 use crate::thresholds;
 
 /// Options without a counterpart, each with what to do.
@@ -21,20 +21,21 @@ const REFUSED: [(&str, &str); 4] = [
 ///
 /// # Errors
 /// All options that can't be run.
-pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
+pub fn files(script: &Script<'_>) -> Result<StudyFiles, Vec<Refused>> {
     let mut refused = Vec::new();
     for (name, help) in REFUSED {
         if script.options.get(name).is_some() {
             let message = format!("the option `{name}` has no counterpart here");
-            refused.push(script.refused(name, message, help));
+            refused.push(script.refused(&[name], message, help));
         }
     }
     let mut notes = Vec::new();
     let scenarios = scenarios(script, &mut refused);
-    let (thresholds, limits) = thresholds::thresholds(script, &scenarios, &mut notes);
+    let thresholds = thresholds::thresholds(script, &scenarios, &mut notes);
     if !refused.is_empty() {
         return Err(refused);
     }
+    notes.extend(load::longer_than_asked(&scenarios));
     let mut workloads: Vec<(String, String)> = Vec::new();
     for one in &scenarios {
         let file = one.workload_file(&script.prefix);
@@ -51,10 +52,9 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
     study.push_str(&system(&script.url, script.pid, &script.reach));
     study.push_str(&load::load(&scenarios, &script.prefix));
     study.push_str(&thresholds);
-    Ok(Made {
+    Ok(StudyFiles {
         study,
         workloads,
-        limits,
         notes,
     })
 }
@@ -62,10 +62,9 @@ pub fn files(script: &Script<'_>) -> Result<Made, Vec<Refused>> {
 /// Returns the workload of a scenario.
 fn workload(script: &Script<'_>, scenario: &Scenario) -> String {
     let mut out = comment(0, &format!("Made by plimsoll from {}.", script.file));
-    let name = format!("{}-{}", script.name, scenario.function);
     let name = match scenario.function.as_str() {
         "default" => script.name.clone(),
-        _ => name,
+        function => format!("{}-{function}", script.name),
     };
     let _ = writeln!(out, "workload: {}", short_name(&name, "script"));
     let _ = writeln!(

@@ -3,12 +3,13 @@
 
 mod files;
 mod load;
+mod options;
 mod script;
 mod server;
 mod summary;
 mod thresholds;
 
 pub use files::files;
-pub use script::{Flags, Limit, Made, Refused, Script};
+pub use script::{Flags, Refused, Script, StudyFiles};
 pub use server::server;
-pub use summary::{Judged, Trial, fail_uncounted, figures, judge};
+pub use summary::{Trial, figures};

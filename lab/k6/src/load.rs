@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use lab_units::units::{decimal, describe};
 use lab_units::yaml::short_name;
 use serde_json::Value;
 
+use crate::options::Options;
 use crate::script::{Refused, Script};
 
-/// k6 runs a scenario of iterations no longer unless it says so.
+/// The default `maxDuration` of k6.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// A scenario.
@@ -29,9 +31,11 @@ pub(super) enum Load {
     },
     /// Levels of users.
     Stages(Vec<Stage>),
-    /// Sessions of one user, in a row.
+    /// Sessions in a row: of each user, or of all together if they are `shared`.
     Sequence {
+        users: u32,
         sessions: u64,
+        shared: bool,
         most: Duration,
     },
     Rate {
@@ -49,12 +53,22 @@ pub(super) enum Load {
 /// A level that is reached over a time, or held.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stage {
+    from: f64,
     to: f64,
     length: Duration,
-    holds: bool,
 }
 
 impl Scenario {
+    /// The only one, which has no name.
+    fn default_of(load: Load) -> Self {
+        Self {
+            name: "default".to_owned(),
+            function: "default".to_owned(),
+            load,
+            after: Duration::ZERO,
+        }
+    }
+
     pub(super) fn workload_file(&self, prefix: &str) -> String {
         match self.function.as_str() {
             "default" => format!("{prefix}.workload.yaml"),
@@ -78,29 +92,31 @@ impl Scenario {
     }
 }
 
-/// Returns the scenarios of a script's options and flags, at least one.
+/// Returns the scenarios of a script's options and flags, at least one unless some are refused.
 pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<Scenario> {
     let flags = script.flags;
     let is_given = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
     let named = script.options.get("scenarios").and_then(Value::as_object);
     let Some(named) = named.filter(|named| !named.is_empty() && !is_given) else {
-        return plain(script, refused).into_iter().collect();
+        let load = plain(script, &mut Options::of(script, refused));
+        return load.map(Scenario::default_of).into_iter().collect();
     };
     let mut all = Vec::new();
     for (name, options) in named {
-        if let Some(load) = of_executor(script, (name, options), refused) {
-            let function = options.get("exec").and_then(Value::as_str);
+        let mut options = Options::of_scenario(script, (name, options), refused);
+        let after = options.time("startTime").unwrap_or_default();
+        if let Some(load) = of_executor(name, named.len() > 1, &mut options) {
             all.push(Scenario {
                 name: name.clone(),
-                function: function.unwrap_or("default").to_owned(),
+                function: options.text("exec").unwrap_or("default").to_owned(),
                 load,
-                after: time(options.get("startTime")).unwrap_or_default(),
+                after,
             });
         }
         if options.get("env").is_some() {
             let message = format!("the scenario `{name}` has variables of its own (`env`)");
             let help = "give the values by -e, or run the scenarios one by one";
-            refused.push(script.refused("env", message, help));
+            options.refuse("env", message, help);
         }
     }
     refuse_ramps(script, &all, refused);
@@ -111,185 +127,179 @@ pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<
 fn refuse_ramps(script: &Script<'_>, all: &[Scenario], refused: &mut Vec<Refused>) {
     let ramps = |one: &&Scenario| matches!(one.load, Load::Stages(_) | Load::Rates { .. });
     for one in all.iter().filter(ramps) {
+        let name = &one.name;
         if all.len() > 1 {
-            let message = format!("the scenario `{}` changes its load beside others", one.name);
-            let help = "give it a constant load, or run the scenarios one by one";
-            refused.push(script.refused(&one.name, message, help));
-        } else if !one.after.is_zero() {
             let message = format!(
-                "the scenario `{}` starts later, and is the only one",
-                one.name
+                "the scenario `{name}` changes its load while other scenarios run, which is not supported"
             );
-            refused.push(script.refused("startTime", message, "leave `startTime` out"));
+            let help = "give it a constant load, or run the scenarios one by one";
+            refused.push(script.refused(&["scenarios", name], message, help));
+        } else if !one.after.is_zero() {
+            let message = format!("`startTime` has no effect in the only scenario `{name}`");
+            let keys = ["scenarios", name, "startTime"];
+            refused.push(script.refused(&keys, message, "leave `startTime` out"));
         }
     }
 }
 
-/// Returns the scenario of `vus`, `duration`, `iterations`, and `stages`, or of flags.
-fn plain(script: &Script<'_>, refused: &mut Vec<Refused>) -> Option<Scenario> {
-    let (options, flags) = (script.options, script.flags);
-    let number = |key: &str| options.get(key).and_then(Value::as_u64);
-    let given = number("vus").and_then(|n| u32::try_from(n).ok());
+/// Returns the load of `vus`, `duration`, `iterations`, and `stages`, or of flags.
+fn plain(script: &Script<'_>, options: &mut Options<'_>) -> Option<Load> {
+    let flags = script.flags;
+    let given = options.users("vus");
     let users = flags.vus.or(given).unwrap_or(1).max(1);
-    let length = flags.duration.or_else(|| time(options.get("duration")));
+    let length = flags.duration.or(options.time("duration"));
     let iterations = flags.iterations.map(u64::from);
-    let iterations = iterations.or_else(|| number("iterations"));
-    let stages = options.get("stages").and_then(Value::as_array);
-    let by_flags = flags.duration.is_some() || flags.iterations.is_some();
-    let load = match (stages.filter(|_| !by_flags), length, iterations) {
-        (Some(list), ..) if flags.vus.is_none() => Load::Stages(stages_of(list, 0.0, 1.0)),
-        (_, _, Some(sessions)) if flags.duration.is_none() => {
-            sequence(script, (users, sessions), length, refused)?
-        }
-        (_, Some(hold), _) => Load::Users { users, hold },
-        (_, None, _) => sequence(script, (users, u64::from(users)), None, refused)?,
-    };
-    Some(Scenario {
-        name: "default".to_owned(),
-        function: "default".to_owned(),
-        load,
-        after: Duration::ZERO,
-    })
-}
-
-/// Returns a number of sessions, which only one user can run.
-fn sequence(
-    script: &Script<'_>,
-    (users, sessions): (u32, u64),
-    most: Option<Duration>,
-    refused: &mut Vec<Refused>,
-) -> Option<Load> {
-    if users > 1 {
-        let message =
-            format!("a fixed number of iterations is run by one user, and this is {users}");
-        let help = "give a duration instead: `--duration 30s`, or `duration: '30s'`";
-        refused.push(script.refused("iterations", message, help));
-        return None;
+    let iterations = iterations.or(options.whole("iterations"));
+    let by_flags = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
+    let stages = options.stages().filter(|_| !by_flags);
+    match (stages, length, iterations) {
+        (Some(list), ..) => stages_of(&list, f64::from(users), 1.0, options).map(Load::Stages),
+        (_, _, Some(sessions)) if flags.duration.is_none() => Some(Load::Sequence {
+            users,
+            sessions: sessions.max(1),
+            shared: true,
+            most: length.unwrap_or(LONGEST),
+        }),
+        (_, Some(hold), _) => Some(Load::Users { users, hold }),
+        (_, None, _) => Some(Load::Sequence {
+            users,
+            sessions: 1,
+            shared: false,
+            most: LONGEST,
+        }),
     }
-    Some(Load::Sequence {
-        sessions: sessions.max(1),
-        most: most.unwrap_or(LONGEST),
-    })
 }
 
 /// Returns the load of a scenario by its executor.
-fn of_executor(
-    script: &Script<'_>,
-    (name, options): (&str, &Value),
-    refused: &mut Vec<Refused>,
-) -> Option<Load> {
-    let number = |key: &str| options.get(key).and_then(Value::as_f64);
-    let whole = |key: &str| options.get(key).and_then(Value::as_u64);
-    let users = u32::try_from(whole("vus").unwrap_or(1).max(1)).unwrap_or(u32::MAX);
-    let hold = time(options.get("duration")).unwrap_or(Duration::from_secs(30));
-    let unit = time(options.get("timeUnit")).unwrap_or(Duration::from_secs(1));
-    let per_s = |rate: f64| rate / unit.as_secs_f64().max(1e-9);
-    let sessions = whole("maxVUs").or_else(|| whole("preAllocatedVUs"));
-    let stages = options.get("stages").and_then(Value::as_array);
-    let stages = stages.map_or(&[][..], Vec::as_slice);
-    let executor = options.get("executor").and_then(Value::as_str);
-    match executor.unwrap_or_default() {
-        "constant-vus" => Some(Load::Users { users, hold }),
-        "ramping-vus" => {
-            let start = number("startVUs").unwrap_or(0.0);
-            Some(Load::Stages(stages_of(stages, start, 1.0)))
+fn of_executor(name: &str, beside_others: bool, options: &mut Options<'_>) -> Option<Load> {
+    const TIME: &str = "duration: '30s'";
+    let executor = options.text("executor").unwrap_or_default();
+    match executor {
+        "constant-vus" => {
+            let users = options.users("vus");
+            let hold = options.time("duration");
+            Some(Load::Users {
+                users: users.unwrap_or(1),
+                hold: options.needed("duration", hold, TIME)?,
+            })
         }
-        "constant-arrival-rate" => Some(Load::Rate {
-            per_s: per_s(number("rate").unwrap_or(1.0)),
-            hold,
-            sessions,
-        }),
-        "ramping-arrival-rate" => {
-            let start = per_s(number("startRate").unwrap_or(0.0));
-            let scale = 1.0 / unit.as_secs_f64().max(1e-9);
-            Some(Load::Rates {
-                stages: stages_of(stages, start, scale),
+        "ramping-vus" => {
+            let start = options.number("startVUs").unwrap_or(1.0);
+            stages_needed(start, 1.0, options).map(Load::Stages)
+        }
+        "constant-arrival-rate" => {
+            let per_s = per_s(options)?;
+            let rate = options.number("rate");
+            let hold = options.time("duration");
+            let sessions = most_sessions(options);
+            let rate = options.needed("rate", rate, "rate: 10");
+            let hold = options.needed("duration", hold, TIME);
+            Some(Load::Rate {
+                per_s: rate? * per_s,
+                hold: hold?,
                 sessions,
             })
         }
+        "ramping-arrival-rate" => {
+            let per_s = per_s(options)?;
+            let start = options.number("startRate").unwrap_or_default();
+            let sessions = most_sessions(options);
+            let stages = stages_needed(start, per_s, options)?;
+            Some(Load::Rates { stages, sessions })
+        }
+        "per-vu-iterations" | "shared-iterations" if beside_others => {
+            let message = format!("the scenario `{name}` of iterations runs beside others");
+            let help = "give it a duration (`constant-vus`), or run it alone";
+            options.refuse("executor", message, help);
+            None
+        }
         "per-vu-iterations" | "shared-iterations" => {
-            let most = time(options.get("maxDuration"));
-            let sessions = whole("iterations").unwrap_or(1);
-            if script
-                .options
-                .get("scenarios")
-                .and_then(Value::as_object)
-                .is_some_and(|all| all.len() > 1)
-            {
-                let message = format!("the scenario `{name}` of iterations runs beside others");
-                let help = "give it a duration (`constant-vus`), or run it alone";
-                refused.push(script.refused(name, message, help));
-                return None;
-            }
-            sequence(script, (users, sessions), most, refused)
+            let most = options.time("maxDuration");
+            Some(Load::Sequence {
+                users: options.users("vus").unwrap_or(1),
+                sessions: options.whole("iterations").unwrap_or(1),
+                shared: executor == "shared-iterations",
+                most: most.unwrap_or(LONGEST),
+            })
         }
         other => {
             let message = format!("the executor `{other}` of the scenario `{name}` can't be run");
             let help =
                 "use constant-vus, ramping-vus, constant-arrival-rate, or ramping-arrival-rate";
-            refused.push(script.refused(other, message, help));
+            options.refuse("executor", message, help);
             None
         }
     }
 }
 
+/// Returns what one session in a `timeUnit` is per second.
+fn per_s(options: &mut Options<'_>) -> Option<f64> {
+    let unit = match options.get("timeUnit") {
+        None => Duration::from_secs(1),
+        Some(_) => options.time("timeUnit")?,
+    };
+    if unit.is_zero() {
+        options.refuse(
+            "timeUnit",
+            "`timeUnit` is 0".to_owned(),
+            "write `timeUnit: '1s'`",
+        );
+        return None;
+    }
+    Some(1.0 / unit.as_secs_f64())
+}
+
+/// The most sessions at once of a rate.
+fn most_sessions(options: &mut Options<'_>) -> Option<u64> {
+    let before = options.whole("preAllocatedVUs");
+    options.whole("maxVUs").or(before)
+}
+
+fn stages_needed(start: f64, scale: f64, options: &mut Options<'_>) -> Option<Vec<Stage>> {
+    let list = options.stages();
+    let example = "stages: [{ duration: '30s', target: 20 }]";
+    let list = options.needed("stages", list, example)?;
+    stages_of(&list, start * scale, scale, options)
+}
+
 /// Returns the stages of a list. Those without a length set the level at once.
-fn stages_of(list: &[Value], start: f64, scale: f64) -> Vec<Stage> {
-    let mut level = start;
+fn stages_of(
+    list: &[(f64, Duration)],
+    start: f64,
+    scale: f64,
+    options: &mut Options<'_>,
+) -> Option<Vec<Stage>> {
+    let mut from = start;
     let mut stages = Vec::new();
-    for one in list {
-        let target = one.get("target").and_then(Value::as_f64).unwrap_or(0.0) * scale;
-        let length = time(one.get("duration")).unwrap_or_default();
+    for (target, length) in list {
+        let to = target * scale;
         if !length.is_zero() {
-            stages.push(Stage {
-                to: target,
-                length,
-                holds: (target - level).abs() < 1e-9,
-            });
+            let length = *length;
+            stages.push(Stage { from, to, length });
         }
-        level = target;
+        from = to;
     }
-    stages
+    if stages.is_empty() {
+        let message = "no stage has a length".to_owned();
+        options.refuse("stages", message, "write `duration: '30s'` in one of them");
+        return None;
+    }
+    Some(stages)
 }
 
-/// Returns a time of k6: `1m30s`, `500ms`, or a number of milliseconds.
-fn time(value: Option<&Value>) -> Option<Duration> {
-    match value? {
-        Value::Number(ms) => Some(Duration::from_secs_f64(ms.as_f64()?.max(0.0) / 1e3)),
-        Value::String(text) => parse_time(text),
-        _ => None,
-    }
-}
-
-/// Parses `1h2m3.5s`, `500ms`, or a number of milliseconds.
-#[must_use]
-pub(crate) fn parse_time(text: &str) -> Option<Duration> {
-    let mut rest = text.trim();
-    if let Ok(ms) = rest.parse::<f64>() {
-        return (ms >= 0.0).then(|| Duration::from_secs_f64(ms / 1e3));
-    }
-    let mut sum = 0.0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..end].parse().ok()?;
-        rest = &rest[end..];
-        let end = rest
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let unit = match &rest[..end] {
-            "d" => 86_400.0,
-            "h" => 3600.0,
-            "m" => 60.0,
-            "s" => 1.0,
-            "ms" => 1e-3,
-            "us" | "µs" => 1e-6,
-            "ns" => 1e-9,
-            _ => return None,
-        };
-        sum += number * unit;
-        rest = &rest[end..];
-    }
-    (sum.is_finite() && sum < 1e9).then(|| Duration::from_secs_f64(sum))
+/// Returns the notes on scenarios that end before the load does.
+pub(super) fn longer_than_asked(scenarios: &[Scenario]) -> impl Iterator<Item = String> {
+    let end = scenarios.iter().map(Scenario::length).max();
+    let end = end.unwrap_or_default();
+    let shorter = scenarios.iter().filter(move |one| one.length() < end);
+    shorter.map(move |one| {
+        format!(
+            "the scenario `{}` goes on until the load ends after {}, not only for {}",
+            one.name,
+            describe(end),
+            describe(one.length().saturating_sub(one.after))
+        )
+    })
 }
 
 /// Returns the load as a study's key.
@@ -336,10 +346,20 @@ fn alone(load: &Load) -> String {
                 length(*hold)
             )
         }
-        Load::Sequence { sessions, most } => format!(
-            "load: {{ sequence: {{ sessions: {sessions} }}, hold: {} }}\n",
-            length(*most)
-        ),
+        Load::Sequence {
+            users,
+            sessions,
+            shared,
+            most,
+        } => {
+            let of = match (users, shared) {
+                (1, _) => format!("sessions: {sessions}"),
+                (_, false) => format!("users: {users}, sessions: {sessions}"),
+                (_, true) => format!("users: {users}, sessions: {sessions}, shared: true"),
+            };
+            let most = length(*most);
+            format!("load: {{ sequence: {{ {of} }}, hold: {most} }}\n")
+        }
         Load::Rate {
             per_s,
             hold,
@@ -359,7 +379,7 @@ fn alone(load: &Load) -> String {
 }
 
 fn arrival(per_s: Option<f64>, sessions: Option<u64>) -> String {
-    let rate = per_s.map(|rate| format!("rate: {}/s, ", amount(rate)));
+    let rate = per_s.map(|rate| format!("rate: {}/s, ", decimal(rate)));
     let sessions = sessions.map(|most| format!(", sessions: {most}"));
     format!(
         "{{ {}spacing: constant{} }}",
@@ -369,22 +389,23 @@ fn arrival(per_s: Option<f64>, sessions: Option<u64>) -> String {
 }
 
 fn levels(stages: &[Stage], what: &str) -> String {
-    let unit = if what == "rate" { "/s" } else { "" };
+    let level = |level: f64| match what {
+        "users" => level.round().to_string(),
+        _ => format!("{}/s", decimal(level)),
+    };
+    let mut before = 0.0;
     let one = |stage: &Stage| {
-        let how = if stage.holds { "for" } else { "over" };
-        let to = match what {
-            "users" => format!("{}", stage.to.round()),
-            _ => amount(stage.to),
-        };
-        format!("{{ {what}: {to}{unit}, {how}: {} }}", length(stage.length))
+        let (to, time) = (level(stage.to), length(stage.length));
+        let is_jump = level(stage.from) != level(before);
+        before = stage.to;
+        match level(stage.from) {
+            from if from == to => format!("{{ {what}: {to}, for: {time} }}"),
+            from if is_jump => format!("{{ {what}: {to}, from: {from}, over: {time} }}"),
+            _ => format!("{{ {what}: {to}, over: {time} }}"),
+        }
     };
     let all: Vec<String> = stages.iter().map(one).collect();
     format!("[{}]", all.join(", "))
-}
-
-fn amount(number: f64) -> String {
-    let text = format!("{number:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A time as a study writes it.
@@ -396,22 +417,4 @@ fn length(time: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_those_of_k6() {
-        for (text, ms) in [
-            ("30s", 30_000),
-            ("1m30s", 90_000),
-            ("500ms", 500),
-            ("1.5h", 5_400_000),
-            ("250", 250),
-        ] {
-            assert_eq!(parse_time(text), Some(Duration::from_millis(ms)), "{text}");
-        }
-        for bad in ["", "1x", "s", "-1s"] {
-            assert!(bad.is_empty() || parse_time(bad).is_none(), "{bad}");
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! What is known of a script, and what is made of it.
+//! The input (a script and its options) and the output (a study) of the conversion.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ pub struct Script<'a> {
     pub steps: &'a [String],
     /// The names of its groups.
     pub groups: &'a [String],
-    /// The names of its metrics.
-    pub metrics: &'a [String],
+    /// The names of its measures: those of its metrics, of all checks (`checks`), and of each (`check: …`).
+    pub measures: &'a [String],
     /// The server.
     pub url: String,
     /// The server's process, if it runs here.
@@ -47,43 +47,13 @@ pub struct Flags {
 
 /// The files for a script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct StudyFiles {
     /// The study.
     pub study: String,
     /// The workloads: file names and texts.
     pub workloads: Vec<(String, String)>,
-    /// The thresholds of checks and metrics, which no study has.
-    pub limits: Vec<Limit>,
     /// What differs from k6 in this script's options.
     pub notes: Vec<String>,
-}
-
-/// A threshold of a check or of a metric of the script.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limit {
-    /// The name of its measure.
-    pub measure: String,
-    /// The figure: `rate`, `avg`, `p(95)`, `count`.
-    pub figure: String,
-    /// `<`, `<=`, `>`, `>=`.
-    pub operator: String,
-    /// The limit.
-    pub limit: f64,
-    /// As written, with the metric.
-    pub text: String,
-}
-
-impl Limit {
-    /// Returns true if a value meets the limit.
-    #[must_use]
-    pub fn holds(&self, value: f64) -> bool {
-        match self.operator.as_str() {
-            "<" => value < self.limit,
-            "<=" => value <= self.limit,
-            ">" => value > self.limit,
-            _ => value >= self.limit,
-        }
-    }
 }
 
 /// An option that can't be run.
@@ -99,14 +69,56 @@ pub struct Refused {
 }
 
 impl Script<'_> {
-    /// Returns a refusal of an option, with the line where its name stands.
-    pub(crate) fn refused(&self, name: &str, message: String, help: &str) -> Refused {
-        let mut lines = self.text.lines();
-        let line = lines.position(|line| line.contains(name));
+    /// Returns a refusal of an option, with its line; `keys` are the names of the objects around it and its own.
+    pub(crate) fn refused(&self, keys: &[&str], message: String, help: &str) -> Refused {
         Refused {
-            line: line.map(|at| at + 1),
+            line: line_of(self.text, keys),
             message,
             help: help.to_owned(),
+        }
+    }
+}
+
+/// Returns the line of the last key that is found, each after the one before.
+fn line_of(text: &str, keys: &[&str]) -> Option<usize> {
+    let mut found = None;
+    for key in keys {
+        let mut later = text.lines().enumerate().skip(found.unwrap_or_default());
+        let at = later.find(|(_, line)| has_key(line, key));
+        found = at.map(|(at, _)| at).or(found);
+    }
+    found.map(|at| at + 1)
+}
+
+/// Whether a line has a property of this name: `vus: 10`, `'vus': 10`.
+fn has_key(line: &str, key: &str) -> bool {
+    let is_comment = line.trim_start().starts_with("//");
+    !is_comment
+        && line.match_indices(key).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let is_whole = before.is_none_or(|c| !c.is_alphanumeric() && !"_$-.".contains(c));
+            let after = line[at + key.len()..].trim_start_matches(['\'', '"', '`']);
+            is_whole && after.trim_start().starts_with(':')
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_an_option_has_its_name_as_a_key() {
+        let text = "import next from 'x';\nconst text = a ? ext : 1;\n// vus: 1\n\
+                    export const options = {\n  scenarios: {\n    a: { vus: 1 },\n    'b-2': {\n      \
+                    executor: 'x',\n      vus: 2,\n  } },\n  'rps': 1 };";
+        for (keys, line) in [
+            (&["rps"][..], Some(11)),
+            (&["vus"], Some(6)),
+            (&["scenarios", "b-2", "vus"], Some(9)),
+            (&["scenarios", "b-2", "duration"], Some(7)),
+            (&["exec"], None),
+        ] {
+            assert_eq!(line_of(text, keys), line, "{keys:?}");
         }
     }
 }

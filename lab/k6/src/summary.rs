@@ -1,9 +1,7 @@
-//! The thresholds of a script's checks and metrics, and the argument of its `handleSummary`, of the valid trials of a run.
+//! The argument of a script's `handleSummary`, of the valid trials of a run.
 
 use lab_trial::model::{MeasureAnalysis, TrialAnalysis};
 use serde_json::{Map, Value, json};
-
-use crate::script::Limit;
 
 /// The prefix of the measures of checks.
 const CHECK: &str = "check: ";
@@ -15,8 +13,6 @@ const CHECKS: &str = "checks";
 pub struct Trial<'a> {
     /// The checks and metrics of the script.
     pub measures: &'a [MeasureAnalysis],
-    /// The sessions that ended in the hold.
-    pub sessions: u64,
     /// The length of the hold.
     pub elapsed_ms: u64,
 }
@@ -25,87 +21,9 @@ impl<'a> From<&'a TrialAnalysis> for Trial<'a> {
     fn from(trial: &'a TrialAnalysis) -> Self {
         Self {
             measures: &trial.measures,
-            sessions: trial.cycles,
             elapsed_ms: trial.elapsed_ms,
         }
     }
-}
-
-/// A threshold of a check or a metric, judged.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// The metric of the threshold.
-    pub measure: String,
-    /// The threshold, as written, without the metric.
-    pub limit: String,
-    /// Whether it holds in all trials.
-    pub holds: bool,
-    /// The figure, or the reason why there is none.
-    pub reason: String,
-}
-
-/// Judges thresholds by the trials: each must hold in all of them.
-#[must_use]
-pub fn judge(limits: &[Limit], trials: &[Trial<'_>]) -> Vec<Judged> {
-    let judged = |limit: &Limit| {
-        let mut all = trials.iter().map(|trial| in_trial(limit, trial));
-        let first = all
-            .next()
-            .unwrap_or((false, "there is no valid trial".to_owned()));
-        let (holds, reason) = match first.0 {
-            true => all.find(|one| !one.0).unwrap_or(first),
-            false => first,
-        };
-        let written = limit.text.strip_prefix(&format!("{}: ", limit.measure));
-        Judged {
-            measure: limit.measure.clone(),
-            limit: written.unwrap_or(&limit.text).to_owned(),
-            holds,
-            reason,
-        }
-    };
-    limits.iter().map(judged).collect()
-}
-
-/// Fails the thresholds on checks and metrics of which a trial has values that are in no figure.
-pub fn fail_uncounted<'a>(
-    judged: &mut [Judged],
-    trials: impl Iterator<Item = &'a TrialAnalysis> + Clone,
-) {
-    for one in judged {
-        let values = trials
-            .clone()
-            .filter_map(|trial| trial.not_counted.get(&one.measure));
-        let values: u64 = values.sum();
-        if values > 0 {
-            one.holds = false;
-            one.reason = format!("not judged: {values} of its values are in no figure");
-        }
-    }
-}
-
-/// Judges a threshold by one trial.
-fn in_trial(limit: &Limit, trial: &Trial<'_>) -> (bool, String) {
-    let values = Values::of(trial, &limit.measure);
-    match values.figure(&limit.figure) {
-        Some(value) => (limit.holds(value), format!("it is {}", shown(value))),
-        // k6 begins counters and rates at 0. Without a session, nothing could be added.
-        None if values.count == 0 && trial.sessions > 0 && is_sum(&limit.figure) => (
-            limit.holds(0.0),
-            "nothing was added to it, which counts as 0, as in k6".to_owned(),
-        ),
-        None => (false, values.missing(&limit.figure)),
-    }
-}
-
-/// Whether a figure of k6 begins at 0.
-fn is_sum(figure: &str) -> bool {
-    matches!(figure, "count" | "rate")
-}
-
-fn shown(value: f64) -> String {
-    let text = format!("{value:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The values of a measure, of all populations.
@@ -118,14 +36,6 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    fn of(trial: &Trial<'a>, name: &str) -> Self {
-        let mut values = Self::default();
-        for one in trial.measures.iter().filter(|one| one.name == name) {
-            values.add(one);
-        }
-        values
-    }
-
     fn add(&mut self, one: &'a MeasureAnalysis) {
         if one.values.count > 0 {
             self.count += one.values.count;
@@ -153,23 +63,6 @@ impl<'a> Values<'a> {
             },
         }
     }
-
-    /// Returns the reason why a figure is missing.
-    fn missing(&self, figure: &str) -> String {
-        match self.parts[..] {
-            [] => "it has no values".to_owned(),
-            [_] if is_recorded(figure) => "it has too few values for this figure".to_owned(),
-            [_] => format!("{figure} is not recorded: use p(90), p(95), p(99), or p(99.9)"),
-            _ => format!("{figure} over several scenarios is not known"),
-        }
-    }
-}
-
-fn is_recorded(figure: &str) -> bool {
-    matches!(
-        figure,
-        "med" | "p(50)" | "p(90)" | "p(95)" | "p(99)" | "p(99.9)"
-    )
 }
 
 fn quantile(of: &MeasureAnalysis, name: &str) -> Option<f64> {
@@ -186,7 +79,7 @@ fn quantile(of: &MeasureAnalysis, name: &str) -> Option<f64> {
 /// Returns the argument of `handleSummary`, as k6 documents it: `report` is the run's summary in the format of
 /// `--summary-export`.
 #[must_use]
-pub fn figures(report: &Value, trials: &[Trial<'_>], judged: &[Judged], options: &Value) -> Value {
+pub fn figures(report: &Value, trials: &[Trial<'_>], options: &Value) -> Value {
     let mut metrics = Map::new();
     for (name, flat) in report["metrics"].as_object().into_iter().flatten() {
         if name != CHECKS {
@@ -194,10 +87,9 @@ pub fn figures(report: &Value, trials: &[Trial<'_>], judged: &[Judged], options:
         }
     }
     let (measures, checks) = measures(trials);
-    metrics.extend(measures);
-    for one in judged {
-        let metric = metrics.entry(one.measure.clone()).or_insert(json!({}));
-        metric["thresholds"][&one.limit] = json!({ "ok": one.holds });
+    for (name, mut metric) in measures {
+        add_thresholds(&mut metric, &report["metrics"][&name]["thresholds"]);
+        metrics.insert(name, metric);
     }
     let mut options = options.clone();
     if options.get("summaryTrendStats").is_none() && options.is_object() {
@@ -215,7 +107,7 @@ pub fn figures(report: &Value, trials: &[Trial<'_>], judged: &[Judged], options:
 /// Returns a metric of the export as `handleSummary` receives it.
 fn metric(name: &str, flat: &Value) -> Value {
     let mut values = flat.as_object().cloned().unwrap_or_default();
-    let crossed = values.remove("thresholds");
+    values.remove("thresholds");
     let (kind, contains) = match name.split('{').next() {
         Some("http_reqs" | "iterations") => ("counter", "default"),
         Some("vus" | "vus_max") => ("gauge", "default"),
@@ -228,15 +120,15 @@ fn metric(name: &str, flat: &Value) -> Value {
         _ => ("trend", "time"),
     };
     let mut metric = json!({ "type": kind, "contains": contains, "values": values });
-    for (limit, crossed) in crossed
-        .as_ref()
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    add_thresholds(&mut metric, &flat["thresholds"]);
+    metric
+}
+
+/// Adds the thresholds of the export, which says of each whether it was crossed.
+fn add_thresholds(metric: &mut Value, crossed: &Value) {
+    for (limit, crossed) in crossed.as_object().into_iter().flatten() {
         metric["thresholds"][limit] = json!({ "ok": crossed == false });
     }
-    metric
 }
 
 /// The metrics of the script, and its checks.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use lab_units::units::decimal;
 use lab_units::yaml::text;
 use serde_json::Value;
 
 use crate::load::Scenario;
-use crate::script::{Limit, Script};
+use crate::script::Script;
 
 /// A kind of figure, by the units of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,10 @@ enum Kind {
     Part,
     /// Per second.
     Rate,
+    /// The numbers of a check, or of a metric of the script.
+    Number,
+    /// Those of a counter: its `rate` is per second, which no study has.
+    Counter,
 }
 
 /// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are notes.
@@ -25,8 +30,7 @@ pub(super) fn thresholds(
     script: &Script<'_>,
     scenarios: &[Scenario],
     notes: &mut Vec<String>,
-) -> (String, Vec<Limit>) {
-    let mut limits = Vec::new();
+) -> String {
     let all = script.options.get("thresholds").and_then(Value::as_object);
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (metric, list) in all.into_iter().flatten() {
@@ -45,60 +49,67 @@ pub(super) fn thresholds(
                     other.get("abortOnFail").and_then(Value::as_bool) == Some(true),
                 ),
             };
-            if let Some(limit) = of_measure(script, metric, limit) {
-                limits.push(limit);
-                continue;
-            }
             let judged = key(script, scenarios, metric)
-                .and_then(|(key, kind)| Some((key, limit_of(kind, limit)?)));
+                .and_then(|(key, kind)| Some((key, limits_of(kind, limit)?)));
             match judged {
-                Some((key, limit)) => found.entry(key).or_default().push(limit),
+                Some((key, limits)) => found.entry(key).or_default().extend(limits),
                 None => notes.push(format!("the threshold `{metric}: {limit}` is not judged")),
             }
             if aborts {
                 notes.push(format!(
-                    "the threshold `{metric}: {limit}` ends no run (`abortOnFail`): `abort_on` of a study does"
+                    "`abortOnFail` of the threshold `{metric}: {limit}` is ignored: use `abort_on` in a study"
                 ));
             }
         }
     }
     if found.is_empty() {
-        return (String::new(), limits);
+        return String::new();
     }
     let mut out = "thresholds:\n".to_owned();
     for (key, limits) in found {
         let limits: Vec<String> = limits.iter().map(|limit| text(limit)).collect();
         let _ = writeln!(out, "  {}: [{}]", text(&key), limits.join(", "));
     }
-    (out, limits)
+    out
 }
 
-/// Returns the threshold of a check or of a metric of the script.
-fn of_measure(script: &Script<'_>, metric: &str, text: &str) -> Option<Limit> {
-    let is_known = metric == "checks" || script.metrics.iter().any(|known| known == metric);
-    if !is_known {
-        return None;
-    }
-    let (figure, operator, limit) = parts(text)?;
-    let is_figure = ["rate", "avg", "min", "max", "med", "count", "value"].contains(&figure);
-    (is_figure || figure.starts_with("p(")).then(|| Limit {
-        measure: metric.to_owned(),
-        figure: figure.to_owned(),
-        operator: operator.to_owned(),
-        limit,
-        text: format!("{metric}: {}", text.trim()),
-    })
-}
-
-/// Splits `p(95) < 500` into its parts.
-fn parts(text: &str) -> Option<(&str, &str, f64)> {
-    let at = text.find(['<', '>'])?;
+/// Splits `p(95) < 500` into its figure, operators, and number. `==` is both `>=` and `<=`.
+fn parts(text: &str) -> Option<(&str, &'static [&'static str], f64)> {
+    let at = text.find(['<', '>', '='])?;
     let (left, rest) = text.split_at(at);
-    let (operator, right) = match rest.as_bytes().get(1) {
-        Some(b'=') => rest.split_at(2),
-        _ => rest.split_at(1),
+    let signs = rest.find(|c| !"<>=".contains(c)).unwrap_or(rest.len());
+    let (signs, right) = rest.split_at(signs);
+    let operators: &[&str] = match signs {
+        "<" => &["<"],
+        "<=" => &["<="],
+        ">" => &[">"],
+        ">=" => &[">="],
+        "==" | "===" => &[">=", "<="],
+        _ => return None,
     };
-    Some((left.trim(), operator, right.trim().parse().ok()?))
+    let number: f64 = right.trim().parse().ok()?;
+    (number.is_finite() && number >= 0.0).then_some((left.trim(), operators, number))
+}
+
+/// Returns the measure of a check or a metric of the script.
+fn measure<'a>(script: &Script<'a>, name: &str, tag: Option<&str>) -> Option<&'a String> {
+    let of_check = tag.and_then(|tag| tag.strip_prefix("check:"));
+    let name = match (name, of_check) {
+        ("checks", Some(check)) => &format!("check: {}", check.trim()),
+        _ if tag.is_some() => return None,
+        (name, _) => name,
+    };
+    script.measures.iter().find(|known| *known == name)
+}
+
+/// Whether the script makes a counter of this name: its rate is per second.
+fn is_counter(script: &Script<'_>, name: &str) -> bool {
+    let made = script.text.split("Counter(").skip(1);
+    let mut names = made.map(|rest| rest.trim_start().trim_start_matches(['\'', '"', '`']));
+    names.any(|rest| {
+        rest.strip_prefix(name)
+            .is_some_and(|rest| rest.starts_with(['\'', '"', '`']))
+    })
 }
 
 /// Returns the study's key for a metric of k6.
@@ -107,6 +118,13 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
         Some((name, rest)) => (name.trim(), Some(rest.strip_suffix('}')?.trim())),
         None => (metric.trim(), None),
     };
+    if let Some(measure) = measure(script, name, tag) {
+        let kind = match is_counter(script, name) {
+            true => Kind::Counter,
+            false => Kind::Number,
+        };
+        return Some((format!("measure{{name:{measure}}}"), kind));
+    }
     let (ours, kind) = match name {
         "http_req_duration" => ("response_time", Kind::Time),
         "http_req_failed" => ("error_rate", Kind::Part),
@@ -152,21 +170,35 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
     (name != "group_duration" || !scope.is_empty()).then(|| (format!("{ours}{scope}"), kind))
 }
 
-/// Returns a limit with its unit: `p(95) < 500ms`.
-fn limit_of(kind: Kind, limit: &str) -> Option<String> {
-    let (left, operator, number) = parts(limit)?;
-    let shown = |number: f64| {
-        let text = format!("{number:.6}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// Returns the limits of a study, with their units: `p(95) < 500ms`.
+fn limits_of(kind: Kind, limit: &str) -> Option<Vec<String>> {
+    let (figure, operators, number) = parts(limit)?;
+    let one = |operator: &&str| {
+        let figure = match (kind, figure) {
+            (Kind::Part | Kind::Rate | Kind::Number, "rate") => figure,
+            (Kind::Part | Kind::Rate, _) => return None,
+            (_, "avg" | "min" | "max" | "med") => figure,
+            (Kind::Counter | Kind::Number, "count") => "sum",
+            // The last value of a gauge is between its extremes.
+            (Kind::Number, "value") if operator.starts_with('<') => "max",
+            (Kind::Number, "value") => "min",
+            (_, other) => {
+                let percent = other.strip_prefix("p(")?.strip_suffix(')')?;
+                let percent: f64 = percent.trim().parse().ok()?;
+                (percent > 0.0 && percent < 100.0).then_some(other)?
+            }
+        };
+        let right = match (kind, figure) {
+            (Kind::Time, _) => format!("{}ms", decimal(number)),
+            (Kind::Rate, _) => format!("{}/s", decimal(number)),
+            (_, "rate") if number > 1.0 => return None,
+            (_, "rate") => format!("{}%", decimal(number * 100.0)),
+            _ => decimal(number),
+        };
+        Some(format!("{figure} {operator} {right}"))
     };
-    let is_known = match kind {
-        Kind::Time => left.starts_with("p(") || ["avg", "min", "max", "med"].contains(&left),
-        Kind::Part | Kind::Rate => left == "rate",
-    };
-    let right = match kind {
-        Kind::Time => format!("{}ms", shown(number)),
-        Kind::Part => format!("{}%", shown(number * 100.0)),
-        Kind::Rate => format!("{}/s", shown(number)),
-    };
-    is_known.then(|| format!("{left} {operator} {right}"))
+    operators.iter().map(one).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -143,14 +143,14 @@ fn is_zero(n: &u32) -> bool {
 }
 
 impl WorkloadOutline {
-    /// Names of the steps in a scope; `None` if it has all of them, and for a transaction, whose figures are not those
-    /// of requests.
+    /// Names of the steps in a scope; `None` if it has all of them, and for a transaction or a measure, whose
+    /// figures are not those of requests.
     #[must_use]
     pub fn steps_of<'a>(&'a self, scope: &'a Scope) -> Option<&'a [String]> {
         let population = |name: &String| self.populations.iter().find(|one| one.name == *name);
         let tag = |name: &String| self.tags.iter().find(|one| one.name == *name);
         match scope {
-            Scope::All | Scope::Stage(_) | Scope::Transaction(_) => None,
+            Scope::All | Scope::Stage(_) | Scope::Transaction(_) | Scope::Measure(_) => None,
             Scope::Step(name) => Some(std::slice::from_ref(name)),
             Scope::Population(name) => Some(population(name).map_or(&[], |one| &one.steps)),
             Scope::Tag(name) => Some(tag(name).map_or(&[], |one| &one.steps)),

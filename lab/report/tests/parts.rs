@@ -3,7 +3,7 @@
 use crate::support::{Made, STUDY, Shape, WORKLOAD};
 use lab_analysis::Analysis;
 use lab_analysis::model::{QueueAnalysis, QueueSummary, Times};
-use lab_report::write::{html, json, steps_csv, terminal, transactions_csv};
+use lab_report::write::{html, json, junit, k6, steps_csv, terminal, transactions_csv};
 
 /// Steps with tags, and thresholds on them.
 pub(crate) fn tagged() -> Made {
@@ -230,4 +230,55 @@ fn numbers_that_answers_tell_have_their_figures() {
     assert!(json(&analysis).unwrap().contains("\"unit\": \"messages\""));
     // A run without measures has the default columns.
     assert!(!steps_csv(&Made::default().analysis()).contains("queued"));
+}
+
+/// Numbers in responses, and limits on them.
+pub(crate) fn numbered() -> Made {
+    let tagged = tagged();
+    Made {
+        study: tagged.study.replace(
+            "  response_time{tag:pages}: [\"p(95) < 13ms\"]\n",
+            "  measure{name:queued}: [\"p(95) < 20 messages\", \"max < 100\", \"sum > 100\"]\n",
+        ),
+        workload: tagged.workload.replace(
+            "requests: [GET /a, GET /b]\n",
+            "request: GET /a\n      measure: { queued: { from: $.queued, unit: messages } }\n",
+        ),
+        shapes: vec![Shape {
+            queued: Some(12_500),
+            ..Shape::default()
+        }],
+        ..tagged
+    }
+}
+
+#[test]
+fn numbers_are_judged_by_thresholds_everywhere() {
+    let analysis = numbered().analysis();
+    let judged = analysis.trials[0].thresholds.iter();
+    let judged = judged.filter(|one| one.scope.named() == Some(("measure", "queued")));
+    let judged: Vec<_> = judged
+        .map(|one| (one.text.as_str(), one.holds, one.unit.as_str()))
+        .collect();
+    assert_eq!(
+        judged,
+        [
+            ("p(95) < 20 messages", true, "messages"),
+            ("max < 100", false, "messages"),
+            ("sum > 100", true, "messages"),
+        ]
+    );
+    assert!(analysis.summary.thresholds_failed > 0);
+    let text = terminal(&analysis, 80);
+    assert!(text.contains("max < 100 of “queued”"), "{text}");
+    assert!(text.contains("125 messages"), "{text}");
+    let junit = junit(&analysis);
+    assert!(junit.contains("max &lt; 100 of “queued”"), "{junit}");
+    let k6: serde_json::Value = serde_json::from_str(&k6(&analysis).unwrap()).unwrap();
+    let queued = &k6["metrics"]["queued"];
+    assert_eq!(queued["thresholds"]["max < 100"], true, "{queued}");
+    assert_eq!(queued["thresholds"]["sum > 100"], false, "{queued}");
+    assert_eq!(queued["max"], 125.0, "{queued}");
+    let json = json(&analysis).unwrap();
+    assert!(json.contains("\"measure\": \"queued\""));
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Definitions, and keys of definitions, that need no example: those of agents, remote hosts, HTTP/2, retries,
-/// operations cut at a time limit, safe lines, repeated trials, signed requests, and comparisons of several runs.
+/// operations cut at a time limit, safe lines, repeated trials, signed requests, scripts, and comparisons of several runs.
 const WITHOUT_EXAMPLE: &[&str] = &[
     ".load_line_differences",
     "AsIs",
@@ -139,6 +139,7 @@ fn examples() -> Vec<Analysis> {
         stages::made(stages::STEPS),
         parts::tagged(),
         parts::transacted([10, 1, 1]),
+        parts::numbered(),
         unmeasured::spoiled(6, 2, 1.1),
         answers::made(answers::VARIANTS, 6, 1.2, 0.01),
         answers::decided_by("response_time{step:Write}.p90", 8),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab_language::{CellError, Setting, TextError, units};
+use lab_language::{CellError, Optional, Setting, TextError, units};
 use lab_workload::Stage;
 
 use crate::extent::{MAX_PHASE, USERS, milliseconds};
@@ -13,6 +13,8 @@ use crate::model::Cell;
 pub(crate) struct StageTemplate {
     pub(crate) name: String,
     pub(crate) level: Setting,
+    /// The level at its start, if it isn't that of the stage before.
+    pub(crate) from: Option<Setting>,
     pub(crate) length: Setting,
     /// Whether the stage changes the level, or keeps it.
     pub(crate) ramps: bool,
@@ -37,14 +39,15 @@ pub(crate) fn stages(
     let mut stages = Vec::with_capacity(templates.len());
     for template in templates {
         let to = template.level.value(cell, |text| level(of, text))?;
+        let own = template.from.value(cell, |text| level(of, text))?;
         stages.push(Stage {
             name: template.name.clone(),
             length_ms: milliseconds(template.length.value(cell, length)?, 1.0),
-            from: if template.ramps { from } else { to },
+            from: own.unwrap_or(if template.ramps { from } else { to }),
             to,
         });
         from = to;
-        most = most.max(to);
+        most = most.max(to).max(own.unwrap_or_default());
     }
     match templates.last() {
         Some(last) if most <= 0.0 => {

@@ -36,6 +36,11 @@ fn faults_of_stages() {
             LOAD,
             "stages: [{ users: 5, for: 1s, over: 2s }]",
         ),
+        (
+            "from in a level",
+            LOAD,
+            "stages: [{ users: 5, from: 1, for: 1s }]",
+        ),
         ("no load", LOAD, "stages: [{ users: 0, for: 1s }]"),
         (
             "bare rate of a stage",

@@ -220,3 +220,65 @@ fn faults_of_thresholds_on_tags() {
         ))
     );
 }
+
+#[test]
+fn thresholds_on_measures_are_planned_or_have_a_place() {
+    let measured = WORKLOAD.replace(STEP, &format!("{STEP}{MEASURES}"));
+    let study = STUDY.replace(
+        "thresholds:\n",
+        "thresholds:\n  measure{name:queued}: [\"p(95) < 10\", \"sum > 0\", \"rate > 99%\"]\n  \
+         measure{name:free}: [\"min >= 5 MB\"]\n",
+    );
+    let Ok(LoadedAny::Study(loaded)) = load(study.as_bytes(), measured.as_bytes()) else {
+        panic!("a study");
+    };
+    let plan = lab_study::plan::plan(&loaded.study, &Default::default()).unwrap();
+    let planned = plan.question.thresholds[..4].iter();
+    let planned: Vec<_> = planned
+        .map(|one| (one.scope.named().unwrap(), one.text.as_str(), one.limit))
+        .collect();
+    let [queued, free] = [("measure", "queued"), ("measure", "free")];
+    assert_eq!(
+        planned,
+        [
+            (queued, "p(95) < 10", 10.0),
+            (queued, "sum > 0", 0.0),
+            (queued, "rate > 99%", 0.99),
+            (free, "min >= 5 MB", 5.0),
+        ]
+    );
+    let no_measures: &[Fault] = &[(
+        "no measures",
+        "thresholds:\n",
+        "thresholds:\n  measure{name:queued}: [\"max < 1\"]\n",
+    )];
+    let mut told = snapshot(STUDY, no_measures, |text| {
+        load(text.as_bytes(), WORKLOAD.as_bytes())
+    });
+    let faults: &[Fault] = &[
+        (
+            "an unknown measure",
+            "thresholds:\n",
+            "thresholds:\n  measure{name:queue}: [\"max < 1\"]\n",
+        ),
+        (
+            "no name of a measure",
+            "thresholds:\n",
+            "thresholds:\n  measure: [\"max < 1\"]\n",
+        ),
+        (
+            "another unit",
+            "thresholds:\n",
+            "thresholds:\n  measure{name:free}: [\"min > 5 GB\"]\n",
+        ),
+        (
+            "a measure that ends trials",
+            "thresholds:\n",
+            "abort_on: [\"measure > 3\"]\nthresholds:\n",
+        ),
+    ];
+    told.push_str(&snapshot(STUDY, faults, |text| {
+        load(text.as_bytes(), measured.as_bytes())
+    }));
+    insta::assert_snapshot!(told);
+}

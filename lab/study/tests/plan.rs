@@ -300,6 +300,9 @@ fn stages_are_planned_at_any_speed() {
         (fast.load.users, fast.load.ramp_ms, fast.load.hold_ms),
         (60, 0, 4000)
     );
+    let from = planned("stages: [{ users: 9, from: 60, over: 1m }]", 60.0);
+    assert_eq!(of(&from), [("1".to_owned(), 1000, 60.0, 9.0)]);
+    assert_eq!(from.load.users, 60);
     // The ramps are half of the full load, and a speed changes no draw.
     let (fast, slow) = (
         fast.prediction.unwrap(),

@@ -39,7 +39,8 @@ pub(crate) fn attempts(
         | Scope::Stage(_)
         | Scope::Population(_)
         | Scope::Tag(_)
-        | Scope::Transaction(_) => sums,
+        | Scope::Transaction(_)
+        | Scope::Measure(_) => sums,
     };
     let (mut hold, mut whole) = (sums.hold.step(), sums.whole.step());
     let mut unanswered = Hist::from(sums.unanswered()?);

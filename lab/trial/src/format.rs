@@ -3,9 +3,9 @@
 mod code;
 
 use lab_plan::checks::Unit;
-use lab_plan::{Cell, Level, Metric, Question};
+use lab_plan::{Aggregate, Cell, Level, Metric, Question};
 
-use crate::model::Bound;
+use crate::model::{Bound, ThresholdResult};
 
 pub use code::{code, micros, shortened, signed_micros};
 
@@ -200,6 +200,24 @@ pub fn still_unanswered(n: u64, oldest_ms: f64) -> String {
     )
 }
 
+/// Formats the value of a threshold in the unit of its metric: `12 ms`, `0.3 %`, `40 per s`, `99.998 %` of a measure.
+pub fn threshold_value(of: &ThresholdResult, value: f64) -> String {
+    match (of.metric, of.aggregate) {
+        (time, _) if time.is_time() => format!("{} ms", figure(value)),
+        (Metric::ErrorRate | Metric::Resends, _) => percent(value * 100.0),
+        // One failed check in many must be seen.
+        (Metric::Measure, Aggregate::Rate) => {
+            let text = format!("{:.4}", value * 100.0);
+            format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+        }
+        (Metric::Measure, _) => {
+            let text = format!("{} {}", figure(value), of.unit);
+            text.trim_end().to_owned()
+        }
+        _ => format!("{} per s", figure(value)),
+    }
+}
+
 /// Formats a threshold: `response time p(95) < 300ms`, `error rate < 0.1%`.
 pub fn threshold(metric: Metric, text: &str) -> String {
     let metric = match metric {
@@ -212,6 +230,8 @@ pub fn threshold(metric: Metric, text: &str) -> String {
         Metric::ErrorRate => "error rate",
         Metric::Resends => "resends",
         Metric::Throughput => "throughput",
+        // Its name follows.
+        Metric::Measure => return text.trim().to_owned(),
     };
     let text = text.trim();
     format!(

@@ -315,7 +315,7 @@ impl Sums {
     }
 }
 
-fn merge_all<'a>(
+pub(crate) fn merge_all<'a>(
     times: impl Iterator<Item = &'a Histogram<u64>>,
 ) -> Result<Histogram<u64>, MergeError> {
     let mut merger = Merger::default();

@@ -6,18 +6,20 @@ use lab_plan::Threshold;
 use crate::format::{count, duration, plural_count};
 use crate::model::{BEYOND, Measured, ThresholdResult};
 
-/// Compares the attempts within a threshold's scope with it.
-pub(crate) fn judge(threshold: &Threshold, of: &Attempts) -> ThresholdResult {
+/// Compares a figure, of this unit, with a threshold.
+pub(crate) fn judge(threshold: &Threshold, of: Measured, unit: &str) -> ThresholdResult {
     let Measured {
         value,
         beyond,
         reason,
-    } = measured(threshold.metric, threshold.aggregate, of);
+    } = of;
     let held = if beyond { Some(f64::INFINITY) } else { value };
     ThresholdResult {
         text: threshold.text.clone(),
         metric: threshold.metric,
         scope: threshold.scope.clone(),
+        aggregate: threshold.aggregate,
+        unit: unit.to_owned(),
         value,
         limit: threshold.limit,
         holds: held.is_some_and(|value| threshold.holds(value)),

@@ -14,11 +14,11 @@ use crate::attempts::{self, Limits, attempts};
 use crate::error::ReportError;
 use crate::format::{cell_label, plural_count};
 use crate::groups::Groups;
-use crate::measures::measures;
+use crate::measures::{OfMeasure, judged_numbers, measures};
 use crate::model::{
     Arrivals, Bound, Check, CheckOutcome, Connections, Counters, ErrorExamples, Generator,
-    Lateness, MeasureAnalysis, PartCounters, Point, PopulationAnalysis, ProbeCounts, QueueAnalysis,
-    Series, SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
+    Lateness, PartCounters, Point, PopulationAnalysis, ProbeCounts, QueueAnalysis, Series,
+    SlowRequest, StepAnalysis, ThresholdResult, Times, Transfer, TrialAnalysis, Verdict,
 };
 use crate::number::as_f64;
 use crate::populations::{OfPopulation, populations};
@@ -160,7 +160,7 @@ struct Measured<'a> {
     tags: Vec<OfTag>,
     transactions: Transactions,
     queues: Vec<QueueAnalysis>,
-    measures: Vec<MeasureAnalysis>,
+    measures: Vec<OfMeasure>,
     series: Series,
     monitored: counters::Monitored,
     predicted: BTreeMap<String, Predicted>,
@@ -233,7 +233,9 @@ impl<'a> Measured<'a> {
     fn attempts(&self, scope: &Scope) -> Result<Attempts, MergeError> {
         let mut unanswered = self.input.data.record.unanswered.as_ref();
         let sums = match scope {
-            Scope::All | Scope::Step(_) | Scope::Transaction(_) => Some(&self.sums),
+            Scope::All | Scope::Step(_) | Scope::Transaction(_) | Scope::Measure(_) => {
+                Some(&self.sums)
+            }
             Scope::Stage(name) => {
                 let at = self.stages.iter().position(|one| one.plan.name == *name);
                 // Only requests of the last stage can be without a response at the end.
@@ -257,6 +259,7 @@ impl<'a> Measured<'a> {
             time_limit_ms: load.time_limit_ms.map(as_f64),
         };
         match (scope, sums) {
+            (Scope::Measure(_), _) => Ok(Attempts::default()),
             (Scope::Transaction(name), _) => {
                 Ok(self.transactions.attempts(name, &self.sums, limits))
             }
@@ -270,12 +273,21 @@ impl<'a> Measured<'a> {
         let subject_to = self.input.find.map(|find| &find.subject_to);
         // Thresholds share few scopes, whose histograms are merged once each.
         let mut by_scope = BTreeMap::from([(&Scope::All, self.attempts(&Scope::All)?)]);
-        for one in limits.iter().chain(subject_to.into_iter().flatten()) {
+        let judged = || limits.iter().chain(subject_to.into_iter().flatten());
+        for one in judged() {
             if !by_scope.contains_key(&one.scope) {
                 by_scope.insert(&one.scope, self.attempts(&one.scope)?);
             }
         }
-        let judge = |one: &Threshold| thresholds::judge(one, &by_scope[&one.scope]);
+        let measures = (&self.measures[..], self.sums.hold.cycles);
+        let numbers = judged_numbers(judged(), measures, &self.input.data.record)?;
+        let judge = |one: &Threshold| match &one.scope {
+            Scope::Measure(name) => numbers[name.as_str()].judge(one),
+            scope => {
+                let measured = thresholds::measured(one.metric, one.aggregate, &by_scope[scope]);
+                thresholds::judge(one, measured, "")
+            }
+        };
         let deciding = match self.input.study.decides {
             Some(Decides::Named(named)) => {
                 let of = self.attempts(named.scope())?;
@@ -367,7 +379,7 @@ impl<'a> Measured<'a> {
             tags: self.tags.iter().map(OfTag::analysis).collect(),
             named_transactions: self.transactions.analysis(sums, self.prediction()),
             queues: self.queues,
-            measures: self.measures.clone(),
+            measures: self.measures.into_iter().map(|one| one.analysis).collect(),
             probe_ms: sums.probe.as_ref().map(Times::of),
             probe: probe(input, sums),
             transfer: transfer_of(input, sums),

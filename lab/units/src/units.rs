@@ -122,6 +122,28 @@ pub fn duration(text: &str, max: Duration) -> Result<Duration, TextError> {
     if value > max { Err(over()) } else { Ok(value) }
 }
 
+/// Parses a duration as scripts in the form of k6 write it: `1m30s`, `500ms`, or a number of milliseconds.
+#[must_use]
+pub fn k6_duration(text: &str) -> Option<Duration> {
+    match text.trim().parse() {
+        Ok(ms) => k6_milliseconds(ms),
+        Err(_) => duration(text, Duration::MAX).ok(),
+    }
+}
+
+/// The duration of so many milliseconds; `None` for a number that is none.
+#[must_use]
+pub fn k6_milliseconds(ms: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(ms / 1e3).ok()
+}
+
+/// A number with at most six decimals, without zeros at its end: `0.5`, `20`.
+#[must_use]
+pub fn decimal(number: f64) -> String {
+    let text = format!("{number:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A duration in the largest unit that gives a whole number.
 #[must_use]
 pub fn describe(value: Duration) -> String {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// The name of the step that counts uncaught errors, checks, and metrics of a script.
 pub const SCRIPT_STEP: &str = "script";
-/// The name of the step that counts requests of unknown places, and those after the most names.
+/// The name of the step that counts requests of unknown places, and those beyond the maximum number of names.
 pub const OTHER_STEP: &str = "other requests";
 /// The name of the measure of all checks.
 pub const ALL_CHECKS_MEASURE: &str = "checks";

@@ -51,7 +51,12 @@ const price = new Trend('price');
 export const options = {
   vus: 2,
   duration: '2s',
-  thresholds: { http_req_failed: ['rate<0.5'], http_req_duration: ['p(50)<10000'] },
+  thresholds: {
+    http_req_failed: ['rate<0.5'],
+    http_req_duration: ['p(50)<10000'],
+    checks: ['rate<=0.5'],
+    price: ['avg==20', 'count>0'],
+  },
 };
 
 export function setup() {
@@ -191,6 +196,15 @@ fn a_script_of_k6_is_measured_as_it_is() {
         "{measures:?}"
     );
     assert_eq!(mean("price"), Some(20.0.into()), "{measures:?}");
+    let thresholds = trial["thresholds"].as_array().expect("thresholds");
+    let of_measures = thresholds.iter().filter(|one| one["metric"] == "measure");
+    let of_measures: Vec<(&Value, &Value)> = of_measures
+        .map(|one| (&one["measure"], &one["holds"]))
+        .collect();
+    let (checks, price) = (Value::from("checks"), Value::from("price"));
+    let holds = Value::from(true);
+    let expected = [&checks, &price, &price, &price].map(|name| (name, &holds));
+    assert_eq!(of_measures, expected, "{trial}");
     let transactions = trial["named_transactions"].to_string();
     assert!(transactions.contains("Sign in"), "{trial}");
 
@@ -323,6 +337,27 @@ fn a_workload_of_a_script_is_checked_and_tried() {
     let (said, code) = run(folder.path(), &["check", "shop.workload.yaml"]);
     assert_eq!(code, Some(0), "{said}");
     let variable = format!("BASE_URL={url}");
+    let (said, code) = run(
+        folder.path(),
+        &["plan", "shop.js", "--vus", "3", "-e", &variable],
+    );
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("rate <= 50% of “checks”") && said.contains("3 connections at most"),
+        "{said}"
+    );
+    let (said, code) = run(
+        folder.path(),
+        &["run", "shop.js", "--url", &url, "--rate", "3"],
+    );
+    assert_eq!(code, Some(104), "{said}");
+    assert!(said.contains("--rate has no meaning"), "{said}");
+    let named = ["init", "--from", "shop.js", "--name", "made", "--url", &url];
+    let (said, code) = run(folder.path(), &named);
+    assert_eq!(code, Some(0), "{said}");
+    let study = fs::read_to_string(folder.path().join("made.study.yaml"));
+    let study = study.expect("a study");
+    assert!(study.contains("measure{name:price}"), "{study}");
     let (said, code) = run(folder.path(), &["try", "shop.js", "-e", &variable]);
     assert_eq!(code, Some(0), "{said}");
     assert!(

@@ -451,7 +451,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-script", &["lab-modules", "lab-turns"]),
+    ("lab-script", &["lab-modules", "lab-turns", "lab-units"]),
     ("lab-scripted", &["lab-script", "lab-workload"]),
     ("lab-stats", &[]),
     (

@@ -67,10 +67,10 @@ shape!(
     "[0-9]+"
 );
 shape!(
-    /// The limit of a figure: `p(95) < 300ms`, `rate < 0.1%`.
+    /// The limit of a figure: `p(95) < 300ms`, `rate < 0.1%`; of a measure in its own unit: `max < 20 messages`.
     Limit,
     format!(
-        r"(p\s*\(\s*{NUMBER}\s*\)|avg|mean|min|max|med|rate)\s*(<|>)=?\s*({NUMBER}\s*(%|/s)?|({TIME}\s*)+)"
+        r"(p\s*\(\s*{NUMBER}\s*\)|avg|mean|min|max|med|rate|sum)\s*(<|>)=?\s*({NUMBER}\s*[^0-9]*|({TIME}\s*)+)"
     )
 );
 

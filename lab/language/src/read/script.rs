@@ -111,17 +111,13 @@ fn refuse_beside(file: &WorkloadFile, named: &At<Scalar>, problems: &mut Problem
 pub struct ScriptFacts {
     /// The value of its `options`.
     pub options: serde_json::Value,
-    /// Its exported functions.
-    pub functions: Vec<String>,
     /// The names of its requests.
     pub steps: Vec<String>,
     /// The names of its groups.
     pub groups: Vec<String>,
-    /// The names of its metrics.
-    pub metrics: Vec<String>,
-    /// The text of its entry.
-    pub text: String,
-    /// The texts of all its files.
+    /// The names of its measures: of its metrics, of all checks, and of each.
+    pub measures: Vec<String>,
+    /// The texts of all its files, that of its entry first.
     pub texts: Vec<String>,
     /// The variables of the environment that it reads, with their values if known.
     pub variables: Vec<(String, Option<String>)>,
@@ -142,17 +138,16 @@ pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadErr
     let sources = scripted.sources.iter();
     let texts = sources.filter_map(|one| String::from_utf8(one.content.clone()).ok());
     let texts: Vec<String> = texts.collect();
+    let measures = session.steps.iter().flat_map(|step| &step.measures);
     Ok(ScriptFacts {
         options: program.options().clone(),
-        functions: program.functions().to_vec(),
         steps: scripted.names.into_keys().collect(),
         groups: session
             .transactions
             .into_iter()
             .map(|one| one.name)
             .collect(),
-        metrics: scripted.metrics.into_keys().collect(),
-        text: texts.first().cloned().unwrap_or_default(),
+        measures: measures.map(|one| one.name.clone()).collect(),
         texts,
         variables,
     })
@@ -174,7 +169,7 @@ fn load_at(path: &str, files: &dyn Files, problems: &mut Problems) -> Option<Loa
         Some(parts) => parts,
         None => ("", path),
     };
-    let disk = Beside { folder, files };
+    let disk = ScriptFolder { folder, files };
     let load = |variables: &Variables, problems: &mut Problems| {
         let loaded = Program::load(entry, &disk, variables);
         let noted = |errors: Vec<lab_script::LoadError>| {
@@ -205,12 +200,12 @@ fn load_at(path: &str, files: &dyn Files, problems: &mut Problems) -> Option<Loa
 }
 
 /// The files beside a script.
-struct Beside<'a> {
+struct ScriptFolder<'a> {
     folder: &'a str,
     files: &'a dyn Files,
 }
 
-impl Beside<'_> {
+impl ScriptFolder<'_> {
     fn path(&self, name: &str) -> String {
         match self.folder {
             "" => sibling_path("", name),
@@ -220,7 +215,7 @@ impl Beside<'_> {
     }
 }
 
-impl lab_script::Files for Beside<'_> {
+impl lab_script::Files for ScriptFolder<'_> {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         if name.starts_with('/') {
             return Err("name files relative to the script: it may run on other machines".into());
@@ -236,7 +231,7 @@ impl lab_script::Files for Beside<'_> {
 }
 
 /// Returns the problem of a script, with its place in its file.
-fn problem(disk: &Beside<'_>, error: &lab_script::LoadError) -> Problem {
+fn problem(disk: &ScriptFolder<'_>, error: &lab_script::LoadError) -> Problem {
     let path = disk.path(&error.file);
     let text = lab_script::Files::read(disk, &error.file).unwrap_or_default();
     let problem = match String::from_utf8(text) {

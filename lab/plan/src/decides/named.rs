@@ -85,8 +85,11 @@ impl Parts {
     fn parse(text: &str) -> Option<Self> {
         let end = text.find(['{', '.']).unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
-        // Resends are counted for all steps together, and are a measure of their own.
-        let metric = Metric::named(name).filter(|metric| *metric != Metric::Resends)?;
+        // Resends are counted for all steps together, and are a measure of their own; numbers in responses decide nothing.
+        let metric = Metric::named(name)?;
+        if matches!(metric, Metric::Resends | Metric::Measure) {
+            return None;
+        }
         let (scope, figure) = match rest.strip_prefix('{') {
             Some(inside) => {
                 let (inside, figure) = inside.rsplit_once('}')?;
@@ -147,7 +150,7 @@ fn words(metric: Metric, aggregate: Aggregate) -> String {
     let figure = match aggregate {
         Aggregate::Percentile(percent) => format!("p{percent} "),
         Aggregate::Mean => "mean ".to_owned(),
-        Aggregate::Min | Aggregate::Max | Aggregate::Median | Aggregate::Rate => String::new(),
+        _ => String::new(),
     };
     let metric = match metric {
         Metric::ResponseTime => "response",
@@ -159,6 +162,7 @@ fn words(metric: Metric, aggregate: Aggregate) -> String {
         Metric::ErrorRate => "error rate",
         Metric::Resends => "resends",
         Metric::Throughput => "throughput",
+        Metric::Measure => "number",
     };
     format!("{figure}{metric}")
 }

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lab_plan::Metric;
-
 use super::void::is_void;
 use crate::Analysis;
 use crate::format::part_of_load;
-use crate::format::{duration, figure, list, or_none, plural};
+use crate::format::{duration, list, or_none, plural};
 use crate::model::{CheckOutcome, Outcome, ThresholdResult, TrialAnalysis};
 
 /// The maximum number of kinds of failed requests; more are counted.
@@ -96,15 +94,9 @@ fn settings<'a>(some: impl Iterator<Item = (&'a String, &'a String)>) -> String 
 
 /// The measured value in a readable unit, or why there is none.
 pub(crate) fn threshold_value(threshold: &ThresholdResult) -> String {
-    let value = threshold.value;
-    match (&threshold.reason, threshold.metric) {
-        (Some(reason), _) => reason.clone(),
-        (None, metric) if metric.is_time() => or_none(value, |ms| format!("{} ms", figure(ms))),
-        (None, Metric::ErrorRate | Metric::Resends) => {
-            or_none(value, |rate| crate::format::percent(rate * 100.0))
-        }
-        (None, _) => or_none(value, |rate| format!("{} per s", figure(rate))),
-    }
+    let value = |value| crate::format::threshold_value(threshold, value);
+    let reason = threshold.reason.clone();
+    reason.unwrap_or_else(|| or_none(threshold.value, value))
 }
 
 /// A threshold in words: `response time p(95) < 300ms`, `error rate < 0.1% in “Log in”`.

@@ -10,12 +10,17 @@ use crate::Analysis;
 use crate::model::{CellSummary, Estimate, ThresholdResult, TimesSummary, TrialAnalysis, Verdict};
 use lab_plan::{Metric, Scope};
 
+/// The check of the valid trials.
+const CHECK_OF_TRIALS: &str = "the trial is a measurement";
 /// k6's id of the group without a name: the MD5 of the empty string.
 const ROOT: &str = "d41d8cd98f00b204e9800998ecf8427e";
 const DURATION: &str = "http_req_duration";
 const REQUESTS: &str = "http_reqs";
 const FAILED: &str = "http_req_failed";
 const ITERATION: &str = "iteration_duration";
+const CHECKS: &str = "checks";
+/// The beginning of the names of a script's checks, as measures.
+const CHECK: &str = "check: ";
 /// The transaction of the whole session.
 const SESSION: &str = "session";
 
@@ -30,9 +35,17 @@ pub(super) fn k6(analysis: &Analysis) -> Value {
     let measured = analysis.cells.iter().filter(|cell| cell.valid_trials > 0);
     let cell = measured.clone().max_by_key(|cell| cell.users);
     let mut metrics = Map::new();
+    let (passes, fails) = (analysis.summary.valid, analysis.summary.invalid);
+    let mut checks = Map::new();
+    checks.insert(
+        CHECK_OF_TRIALS.to_owned(),
+        check(CHECK_OF_TRIALS, passes, fails),
+    );
+    metrics.insert(CHECKS.to_owned(), rate(passes, fails));
     if let Some(cell) = cell {
         let trials: Vec<&TrialAnalysis> = valid().filter(|trial| cell.is_of(trial)).collect();
         of_cell(&mut metrics, cell, &trials);
+        measures(&mut metrics, &mut checks, (cell, &trials), (passes, fails));
         let is_other =
             |other: &&CellSummary| (&other.cell, other.users) != (&cell.cell, cell.users);
         for other in measured.filter(is_other) {
@@ -44,18 +57,40 @@ pub(super) fn k6(analysis: &Analysis) -> Value {
     for trial in valid() {
         thresholds(&mut metrics, trial, has_populations);
     }
-    let check = "the trial is a measurement";
-    let (passes, fails) = (analysis.summary.valid, analysis.summary.invalid);
-    metrics.insert("checks".to_owned(), rate(passes, fails));
     json!({
-        "root_group": {
-            "name": "", "path": "", "id": ROOT, "groups": {},
-            "checks": { check: {
-                "name": check, "path": format!("::{check}"), "id": "", "passes": passes, "fails": fails,
-            } },
-        },
+        "root_group": { "name": "", "path": "", "id": ROOT, "groups": {}, "checks": checks },
         "metrics": metrics,
     })
+}
+
+fn check(name: &str, passes: usize, fails: usize) -> Value {
+    json!({ "name": name, "path": format!("::{name}"), "id": "", "passes": passes, "fails": fails })
+}
+
+/// The measures of a cell, by their names; a script's checks are counted beside that of the trials.
+fn measures(
+    metrics: &mut Map<String, Value>,
+    checks: &mut Map<String, Value>,
+    (cell, trials): (&CellSummary, &[&TrialAnalysis]),
+    of_trials: (usize, usize),
+) {
+    for one in &cell.measures {
+        let all = trials.iter().flat_map(|trial| &trial.measures);
+        let own = all.filter(|other| other.name == one.name);
+        let (count, sum) = own.fold((0, 0.0), |(count, sum), own| {
+            (count + own.values.count, sum + own.sum)
+        });
+        let passes = sum.round() as u64;
+        let (passes, fails) = (passes as usize, count.saturating_sub(passes) as usize);
+        if let Some(name) = one.name.strip_prefix(CHECK) {
+            checks.insert(name.to_owned(), check(name, passes, fails));
+        } else if one.name == CHECKS {
+            let (valid, invalid) = of_trials;
+            metrics.insert(CHECKS.to_owned(), rate(valid + passes, invalid + fails));
+        } else {
+            metrics.insert(one.name.clone(), trend(&one.values));
+        }
+    }
 }
 
 fn of_cell(metrics: &mut Map<String, Value>, cell: &CellSummary, trials: &[&TrialAnalysis]) {
@@ -135,6 +170,13 @@ fn thresholds(metrics: &mut Map<String, Value>, trial: &TrialAnalysis, has_popul
             Metric::TransactionElapsed => match &one.scope {
                 Scope::Transaction(name) => {
                     cross(metrics, of_transaction(name, has_populations), one);
+                    continue;
+                }
+                _ => continue,
+            },
+            Metric::Measure => match &one.scope {
+                Scope::Measure(name) => {
+                    cross(metrics, name.clone(), one);
                     continue;
                 }
                 _ => continue,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lab_units::units::{k6_duration, k6_milliseconds};
 use rquickjs::function::{Constructor, IntoArgs, This};
 use rquickjs::object::Property;
 use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, IntoJs, Object, Result, Value};
@@ -126,9 +127,9 @@ pub(super) fn texts<'js>(
 /// Milliseconds as a number, or a text such as `1m30s`.
 pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Duration> {
     let read = match value.as_number() {
-        Some(millis) => Duration::try_from_secs_f64(millis / 1000.0).ok(),
+        Some(millis) => k6_milliseconds(millis),
         None => match value.as_string() {
-            Some(text) => duration_of(&text.to_string()?),
+            Some(text) => k6_duration(&text.to_string()?),
             None => None,
         },
     };
@@ -138,36 +139,6 @@ pub(super) fn duration<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Durati
             "a duration is a number of milliseconds or a text such as '1m30s', '500ms'",
         )
     })
-}
-
-/// Reads a duration: numbers with the units h, m, s, ms, us, ns; a bare number is milliseconds.
-pub(crate) fn duration_of(text: &str) -> Option<Duration> {
-    let mut rest = text.trim();
-    if let Ok(millis) = rest.parse::<f64>() {
-        return Duration::try_from_secs_f64(millis / 1000.0).ok();
-    }
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let value: f64 = rest[..number].parse().ok()?;
-        rest = &rest[number..];
-        let unit = rest
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(rest.len());
-        seconds += value
-            * match &rest[..unit] {
-                "h" => 3600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "us" | "µs" => 1e-6,
-                "ns" => 1e-9,
-                "d" => 86400.0,
-                _ => return None,
-            };
-        rest = &rest[unit..];
-    }
-    (!text.trim().is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok())?
 }
 
 /// Bytes as an ArrayBuffer.

@@ -84,8 +84,7 @@ pub(crate) struct LoadFile {
     pub(crate) sources: Option<OneOrMany>,
 }
 
-/// A part of a load in which the level is constant (`for`), or changes linearly from that of the stage before, or from
-/// 0 (`over`).
+/// A part of a load in which the level is constant (`for`), or changes linearly (`over`).
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct StageFile {
@@ -101,6 +100,10 @@ pub(crate) struct StageFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Rate>")]
     pub(crate) rate: Option<At<Scalar>>,
+    /// The level at the start of a change (`over`), as `users` or `rate` say it. Default: that of the stage before, or 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Scalar>")]
+    pub(crate) from: Option<At<Scalar>>,
     /// The duration of the constant level.
     #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Time>")]
@@ -203,6 +206,7 @@ impl Decode for StageFile {
             stage: fields.optional("stage", problems),
             users: fields.optional("users", problems),
             rate: fields.optional("rate", problems),
+            from: fields.optional("from", problems),
             stays: fields.optional("for", problems),
             ramps: fields.optional("over", problems),
         };
@@ -215,10 +219,8 @@ impl Decode for SequenceFile {
     fn decode(node: &Node, problems: &mut Problems) -> Option<Self> {
         let mut fields = Fields::of(node, "a sequence", problems)?;
         let sessions = fields.required("sessions", problems);
-        let (users, shared) = (
-            fields.optional("users", problems),
-            fields.optional("shared", problems),
-        );
+        let users = fields.optional("users", problems);
+        let shared = fields.optional("shared", problems);
         fields.finish(problems);
         Some(Self {
             sessions: sessions?,

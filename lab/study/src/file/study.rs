@@ -85,12 +85,12 @@ pub(crate) struct StudyFile {
     #[schemars(with = "Option<String>", regex(pattern = r"^\d{4}-\d{2}-\d{2}$"))]
     pub(crate) dates_from: Option<At<Scalar>>,
     /// Limits on figures of the server: `response_time`, `service_time`, `first_event`, `between_events`,
-    /// `transaction_time`, `transaction_elapsed`, `error_rate`, `resends`, or `throughput`, each with a list such as
-    /// `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step, `transaction_time{transaction:Checkout}` one
-    /// transaction. Limits on times cover all requests: a failed one is slower than any limit, and counts as the
-    /// timeout in an average. `resends` are requests sent a second time because the server had closed the connection
-    /// before it responded: `["rate < 0.1%"]`. `error_rate` is always judged, by default with `rate < 1%`;
-    /// `rate <= 100%` accepts everything.
+    /// `transaction_time`, `transaction_elapsed`, `error_rate`, `resends`, `throughput`, or `measure`, each with a list
+    /// such as `["p(95) < 300ms"]`. `response_time{step:Log in}` judges one step,
+    /// `transaction_time{transaction:Checkout}` one transaction, `measure{name:queued}` the numbers of a measure. Limits
+    /// on times cover all requests: a failed one is slower than any limit, and counts as the timeout in an average.
+    /// `resends` are requests sent a second time because the server had closed the connection before it responded:
+    /// `["rate < 0.1%"]`. `error_rate` is always judged, by default with `rate < 1%`; `rate <= 100%` accepts everything.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default, with = "Table<Vec<Limit>>")]
     pub(crate) thresholds: Table<Vec<At<Scalar>>>,

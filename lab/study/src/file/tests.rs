@@ -296,9 +296,9 @@ fn systems() -> BoxedStrategy<(Option<At<SystemFile>>, Option<Variants>)> {
 prop_compose! {
     fn stage()(
         (stage, users, rate) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
-        (stays, ramps) in (option::of(scalar()), option::of(scalar())),
+        (from, stays, ramps) in (option::of(scalar()), option::of(scalar()), option::of(scalar())),
     ) -> At<StageFile> {
-        at(StageFile { stage, users, rate, stays, ramps })
+        at(StageFile { stage, users, rate, from, stays, ramps })
     }
 }
 

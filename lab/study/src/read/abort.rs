@@ -67,7 +67,7 @@ fn limit(text: &str) -> Result<Threshold, TextError> {
         true => format!("rate{rest}"),
         false => rest.to_owned(),
     };
-    let read = threshold(*metric, Scope::All, &written);
+    let read = threshold(*metric, Scope::All, "", &written);
     let mut read = read.map_err(|error| TextError {
         at: 0..text.len(),
         help: Some(example(*metric).to_owned()),

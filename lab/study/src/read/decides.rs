@@ -54,7 +54,7 @@ fn unknown_part(measure: Decides, parts: &Parts) -> Option<(String, String)> {
     };
     let first = |of: &[(String, bool)]| of.iter().map(|(name, _)| name.clone()).collect();
     let known: Vec<String> = match named.scope() {
-        Scope::All => return None,
+        Scope::All | Scope::Measure(_) => return None,
         Scope::Step(_) => first(&parts.steps),
         Scope::Stage(_) => first(&parts.stages),
         Scope::Population(_) => parts.populations.clone(),

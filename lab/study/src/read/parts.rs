@@ -1,4 +1,6 @@
-//! The parts of a study that a threshold may name: steps, stages, and populations.
+//! The parts of a study that a threshold may name: steps, stages, populations, and measures.
+
+use std::collections::BTreeSet;
 
 use lab_workload::{Step, step_of};
 
@@ -18,6 +20,8 @@ pub(super) struct Parts {
     pub(super) tags: Vec<String>,
     /// Transactions; of populations, with theirs before them.
     pub(super) transactions: Vec<String>,
+    /// Measures of all steps, with their units.
+    pub(super) measures: Vec<(String, String)>,
 }
 
 impl Parts {
@@ -38,12 +42,16 @@ impl Parts {
         if each.is_empty() {
             each.push(("", own));
         }
-        let all = each.iter().flat_map(|(name, of)| steps(name, of));
-        let all = all.collect();
+        let all = each.iter().flat_map(|(name, of)| steps(name, of)).collect();
         let of_steps = each.iter().flat_map(|(_, of)| &of.session.steps);
         let mut tags: Vec<String> = of_steps.flat_map(|step| step.tags.clone()).collect();
         tags.sort_unstable();
         tags.dedup();
+        let measures = each.iter().flat_map(|(_, of)| &of.session.steps);
+        let measures = measures.flat_map(|step| &step.measures);
+        let measures: BTreeSet<_> = measures
+            .map(|one| (one.name.clone(), one.unit.clone()))
+            .collect();
         let transactions = each.iter().flat_map(|(name, of)| {
             let names = of.session.transaction_names();
             names.map(|transaction| step_of(name, transaction))
@@ -55,6 +63,7 @@ impl Parts {
             populations: names,
             tags,
             transactions,
+            measures: measures.into_iter().collect(),
         }
     }
 }

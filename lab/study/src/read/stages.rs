@@ -56,6 +56,13 @@ fn template(
 ) -> Option<StageTemplate> {
     let stage = &at.value;
     let level = level(of, at, settings);
+    let from = match (&stage.from, &stage.ramps) {
+        (Some(from), None) => {
+            let message = "`from` belongs to a stage that changes its level (`over`)";
+            note(&from.span, message, "leave it out", settings)
+        }
+        (from, _) => settings.optional("from", from.as_ref()),
+    };
     let length = match (&stage.stays, &stage.ramps) {
         (Some(stays), None) => settings.required("for", stays),
         (None, Some(ramps)) => settings.required("over", ramps),
@@ -72,6 +79,7 @@ fn template(
     Some(StageTemplate {
         name,
         level: level?,
+        from: from?,
         length: length?,
         ramps: stage.ramps.is_some(),
     })

@@ -338,19 +338,14 @@ fn raw_baseline(file: &StudyFile, workload: &Workload, problems: &mut Problems) 
     if !switch(at, problems) {
         return false;
     }
+    let sequence = file.load.value.sequence.as_ref();
     let (message, help) = if workload.transfer.is_none() {
         let help = "the workload says under `transfer` what a session carries";
         ("there is nothing to write", help)
-    } else if file.load.value.sequence.is_none() {
+    } else if sequence.is_none() {
         let help = "write `load: { sequence: { sessions: 10 } }`";
         ("only a sequence has a raw baseline", help)
-    } else if file
-        .load
-        .value
-        .sequence
-        .as_ref()
-        .is_some_and(|at| at.value.users.is_some())
-    {
+    } else if sequence.is_some_and(|at| at.value.users.is_some()) {
         let help =
             "leave `users` out of the sequence: the raw pass writes one file after the other";
         ("a sequence of several users has no raw baseline", help)

@@ -19,7 +19,8 @@ pub(super) fn thresholds(
     let mut all = Vec::new();
     for (key, list) in table.iter() {
         if let Some((metric, scope)) = threshold_key(key, parts, problems) {
-            let read = |text: &str| threshold(metric, scope.clone(), text);
+            let unit = unit_of(&scope, parts);
+            let read = |text: &str| threshold(metric, scope.clone(), unit, text);
             all.extend(
                 list.iter()
                     .filter_map(|at| parsed(at, "threshold", read, problems)),
@@ -41,8 +42,7 @@ pub(super) fn with_error_rate(
     thresholds
 }
 
-/// `response_time`, `response_time{step:Open one event}`, `response_time{stage:spike}`,
-/// `response_time{population:readers}`, `response_time{tag:checkout}`, or `transaction_time{transaction:Checkout}`.
+/// `response_time`, `response_time{step:Open one event}`, `measure{name:queue}`.
 fn threshold_key(
     key: &At<String>,
     parts: &Parts,
@@ -74,118 +74,110 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
         let error = TextError::new(message, 0..key.len());
         Err(error.help(help))
     };
-    let Some(rest) = rest else {
-        return match of_events {
-            true => wrong(
-                "times of events are of one step",
-                &format!("write `{}{{step:…}}`", key.trim()),
-            ),
-            false if of_transactions => wrong(
-                "this is the time of one transaction",
-                &format!("write `{}{{transaction:session}}`", key.trim()),
-            ),
-            false => Ok(Scope::All),
-        };
-    };
-    let inside = rest.strip_suffix('}').map(str::trim);
-    let transaction = inside.and_then(|inside| inside.strip_prefix("transaction:"));
-    if of_transactions || transaction.is_some() {
-        return transaction_scope(key, metric, transaction, parts);
-    }
-    let stage = inside.and_then(|inside| inside.strip_prefix("stage:"));
-    if let Some(name) = stage.filter(|_| !of_events) {
-        return steady_stage(key, name.trim(), &parts.stages);
-    }
-    if metric == Metric::Resends {
-        return wrong(
-            "resends are counted for all steps together",
-            "write `resends`",
-        );
-    }
-    let population = inside.and_then(|inside| inside.strip_prefix("population:"));
-    if let Some(name) = population.filter(|_| !of_events && metric != Metric::Resends) {
-        return known_population(key, name.trim(), &parts.populations);
-    }
-    let tag = inside.and_then(|inside| inside.strip_prefix("tag:"));
-    if let Some(name) = tag.filter(|_| !of_events) {
-        return known_tag(key, name.trim(), &parts.tags);
-    }
-    let Some(name) = inside.and_then(|inside| inside.strip_prefix("step:")) else {
-        return wrong(
-            "only a step, a stage, a population, a tag, or a transaction can narrow a threshold",
-            "write `response_time{step:Log in}`, `response_time{stage:spike}`, \
-             `response_time{population:readers}`, or `response_time{tag:checkout}`",
-        );
-    };
-    let name = name.trim();
-    let at = key.find(name).unwrap_or(0);
-    let at = at..at + name.len();
-    let Some((_, listens)) = parts.steps.iter().find(|(step, _)| step == name) else {
-        let names: Vec<&str> = parts.steps.iter().map(|(step, _)| step.as_str()).collect();
-        let (message, help) = unknown_name("step", name, &names);
-        return Err(TextError::new(message, at).help(help));
-    };
-    if of_events && !listens {
-        let error = TextError::new("this step doesn't listen for events", at);
-        return Err(error.help("a request listens that says `events`"));
-    }
-    Ok(Scope::Step(name.to_owned()))
-}
-
-/// The scope of a threshold on a transaction, or on the time of one.
-fn transaction_scope(
-    key: &str,
-    metric: Metric,
-    name: Option<&str>,
-    parts: &Parts,
-) -> Result<Scope, TextError> {
-    let (message, help) = match (name, metric) {
-        (None, _) => (
-            "this is the time of a transaction",
-            "write `transaction_time{transaction:session}`, or name one that the workload has",
+    let inside = rest.and_then(|rest| rest.strip_suffix('}'));
+    let inside = inside.and_then(|inside| inside.trim().split_once(':'));
+    let (kind, name) = inside.map_or(("", ""), |(kind, name)| (kind, name.trim()));
+    match kind {
+        "name" if metric == Metric::Measure => measure_scope(key, name, parts),
+        _ if metric == Metric::Measure => wrong(
+            "this is a measure without its name",
+            "write `measure{name:…}` with a `measure` of the workload",
         ),
-        (Some(name), metric) if metric.suits_transactions() => {
-            return known_transaction(key, name.trim(), &parts.transactions);
+        _ if rest.is_none() && of_events => wrong(
+            "times of events are of one step",
+            &format!("write `{}{{step:…}}`", key.trim()),
+        ),
+        _ if rest.is_none() && of_transactions => wrong(
+            "this is the time of one transaction",
+            &format!("write `{}{{transaction:session}}`", key.trim()),
+        ),
+        _ if rest.is_none() => Ok(Scope::All),
+        "transaction" if metric.suits_transactions() => {
+            known_name(kind, (key, name), &parts.transactions).map(Scope::Transaction)
         }
-        (Some(_), _) => (
+        "transaction" => wrong(
             "a transaction has no such figure",
             "write `transaction_time{transaction:…}`, `transaction_elapsed`, `error_rate`, or `throughput`",
         ),
-    };
-    Err(TextError::new(message, 0..key.len()).help(help))
+        _ if of_transactions => wrong(
+            "this is the time of a transaction",
+            "write `transaction_time{transaction:session}`, or name one that the workload has",
+        ),
+        "stage" if !of_events => steady_stage(key, name, &parts.stages),
+        _ if metric == Metric::Resends => wrong(
+            "resends are counted for all steps together",
+            "write `resends`",
+        ),
+        "population" if !of_events => {
+            known_name(kind, (key, name), &parts.populations).map(Scope::Population)
+        }
+        "tag" if !of_events => known_name(kind, (key, name), &parts.tags).map(Scope::Tag),
+        "step" => step_scope(key, name, of_events, parts),
+        _ => wrong(
+            "only a step, a stage, a population, a tag, or a transaction can narrow a threshold",
+            "write `response_time{step:Log in}`, `response_time{stage:spike}`, \
+             `response_time{population:readers}`, or `response_time{tag:checkout}`",
+        ),
+    }
 }
 
-fn known_population(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
-    let none = (
-        "the load has no populations",
-        "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`",
-    );
-    known_name("population", (key, name), known, none).map(Scope::Population)
+fn step_scope(key: &str, name: &str, of_events: bool, parts: &Parts) -> Result<Scope, TextError> {
+    let names: Vec<String> = parts.steps.iter().map(|(step, _)| step.clone()).collect();
+    let step = known_name("step", (key, name), &names)?;
+    if of_events && parts.steps.contains(&(step.clone(), false)) {
+        let at = key.find(name).unwrap_or(0);
+        let error = TextError::new("this step doesn't listen for events", at..at + name.len());
+        return Err(error.help("a request listens that says `events`"));
+    }
+    Ok(Scope::Step(step))
 }
 
-fn known_transaction(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
-    let none = (
-        "the session is one step of one request, whose response time is all of it",
-        "write `response_time`, or group steps: `- { transaction: Checkout, steps: […] }`",
-    );
-    known_name("transaction", (key, name), known, none).map(Scope::Transaction)
+/// The scope of a threshold on the numbers of a measure.
+fn measure_scope(key: &str, name: &str, parts: &Parts) -> Result<Scope, TextError> {
+    let mut names: Vec<String> = parts.measures.iter().map(|one| one.0.clone()).collect();
+    if names.iter().filter(|known| *known == name).count() > 1 {
+        let error = TextError::new("steps measure this in different units", 0..key.len());
+        return Err(error.help("give one of them another name"));
+    }
+    names.dedup();
+    known_name("measure", (key, name), &names).map(Scope::Measure)
 }
 
-fn known_tag(key: &str, name: &str, known: &[String]) -> Result<Scope, TextError> {
-    let none = (
-        "no step has a tag",
-        "write `tags: [checkout]` in the steps that belong together",
-    );
-    known_name("tag", (key, name), known, none).map(Scope::Tag)
+/// The unit of a measure; empty of any other scope.
+fn unit_of<'a>(scope: &Scope, parts: &'a Parts) -> &'a str {
+    let mut units = parts.measures.iter();
+    let own = units.find(|(name, _)| scope.named() == Some(("measure", name)));
+    own.map_or("", |(_, unit)| unit)
 }
 
-/// Looks up a name in a key; `none` is the message where there are no names at all.
+/// Looks up the name of a part in a key.
 fn known_name(
     what: &str,
     (key, name): (&str, &str),
     known: &[String],
-    none: (&str, &str),
 ) -> Result<String, TextError> {
+    let none = match what {
+        "stage" => (
+            "the load has no stages that keep their level",
+            "write `load: { stages: [{ stage: spike, users: 100, for: 2m }] }`",
+        ),
+        "population" => (
+            "the load has no populations",
+            "write `load: { users: 100, mix: [{ population: readers, share: 1 }] }`",
+        ),
+        "transaction" => (
+            "the session is one step of one request, whose response time is all of it",
+            "write `response_time`, or group steps: `- { transaction: Checkout, steps: […] }`",
+        ),
+        "tag" => (
+            "no step has a tag",
+            "write `tags: [checkout]` in the steps that belong together",
+        ),
+        _ => (
+            "no step has a measure",
+            "write `measure: { queue: $.queue.length }` in a step",
+        ),
+    };
     if known.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
@@ -202,25 +194,13 @@ fn known_name(
 
 /// The stage of that name, which keeps its level.
 fn steady_stage(key: &str, name: &str, named: &[(String, bool)]) -> Result<Scope, TextError> {
-    let found = named.iter().find(|(other, _)| other == name);
-    let (message, help) = match found {
-        Some((_, false)) => {
-            return Ok(Scope::Stage(name.to_owned()));
-        }
-        Some((_, true)) => (
-            format!("the stage `{name}` is no steady load, so nothing is judged by it"),
-            "name a stage that keeps its level (`for`)".to_owned(),
-        ),
-        None if named.is_empty() => (
-            "the load has no stages".to_owned(),
-            "write `load: { stages: [{ stage: spike, users: 100, for: 2m }] }`".to_owned(),
-        ),
-        None => {
-            let steady = named.iter().filter(|(_, ramps)| !ramps);
-            let names: Vec<&str> = steady.map(|(name, _)| name.as_str()).collect();
-            unknown_name("stage", name, &names)
-        }
-    };
     let at = key.find(name).unwrap_or(0);
-    Err(TextError::new(message, at..at + name.len()).help(help))
+    if named.iter().any(|(other, ramps)| other == name && *ramps) {
+        let message = format!("the stage `{name}` is no steady load, so nothing is judged by it");
+        let error = TextError::new(message, at..at + name.len());
+        return Err(error.help("name a stage that keeps its level (`for`)"));
+    }
+    let steady = named.iter().filter(|(_, ramps)| !ramps);
+    let steady: Vec<String> = steady.map(|(name, _)| name.clone()).collect();
+    known_name("stage", (key, name), &steady).map(Scope::Stage)
 }

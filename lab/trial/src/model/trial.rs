@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lab_archive::model::{DuetRecord, GeneratorHealth, Unanswered};
 use lab_plan::checks::{Cause, CheckId, Unit};
-use lab_plan::{Cell, Metric, Scope};
+use lab_plan::{Aggregate, Cell, Metric, Scope};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -404,6 +404,12 @@ pub struct ThresholdResult {
     /// The part of the load that the threshold applies to.
     #[serde(flatten)]
     pub scope: Scope,
+    /// The judged figure of the metric.
+    #[serde(skip)]
+    pub aggregate: Aggregate,
+    /// The unit of a measure; absent for a plain number, and for other metrics.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unit: String,
     /// The measured value, in the limit's unit; `null` if there was nothing to measure.
     pub value: Option<f64>,
     /// The limit.

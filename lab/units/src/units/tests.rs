@@ -13,6 +13,24 @@ fn message<T: std::fmt::Debug>(result: Result<T, TextError>) -> String {
 }
 
 #[test]
+fn durations_of_k6_may_be_milliseconds() {
+    for (text, ms) in [
+        ("30s", 30_000),
+        ("1m30s", 90_000),
+        ("500ms", 500),
+        ("1.5h", 5_400_000),
+        ("1h.5m", 3_630_000),
+        ("1d", 86_400_000),
+        ("250", 250),
+    ] {
+        assert_eq!(k6_duration(text), Some(Duration::from_millis(ms)), "{text}");
+    }
+    for bad in ["", "1x", "s", "-1s", "-1", "1e300", "inf", "NaN"] {
+        assert_eq!(k6_duration(bad), None, "{bad}");
+    }
+}
+
+#[test]
 fn durations_have_units() {
     let check = |text: &str, ms: u64| {
         assert_eq!(

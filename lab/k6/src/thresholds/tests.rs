@@ -1,0 +1,102 @@
+//! Tests of the thresholds of a script.
+
+use serde_json::json;
+
+use crate::script::{Flags, Script, StudyFiles};
+
+fn made(thresholds: &serde_json::Value) -> StudyFiles {
+    let measures = ["checks", "check: is found", "price", "errors"];
+    let made = crate::files(&Script {
+        name: "shop".to_owned(),
+        prefix: "shop".to_owned(),
+        file: "./shop.js".to_owned(),
+        text: "const errors = new Counter('errors');\nconst price = new Trend('price');",
+        options: &json!({ "vus": 1, "duration": "1m", "thresholds": thresholds }),
+        steps: &["GET /items".to_owned()],
+        groups: &["Checkout".to_owned()],
+        measures: &measures.map(str::to_owned),
+        url: "http://h:1".to_owned(),
+        pid: None,
+        reach: lab_import::quick::ConnectOptions::default(),
+        flags: Flags::default(),
+    });
+    made.unwrap()
+}
+
+#[test]
+fn thresholds_of_k6_are_those_of_a_study() {
+    for (metric, limit, expected) in [
+        (
+            "http_req_duration",
+            "p(95)<400",
+            "response_time: [\"p(95) < 400ms\"]",
+        ),
+        (
+            "http_req_failed",
+            "rate<0.01",
+            "error_rate: [\"rate < 1%\"]",
+        ),
+        (
+            "checks",
+            "rate>0.99",
+            "\"measure{name:checks}\": [\"rate > 99%\"]",
+        ),
+        (
+            "checks",
+            "rate==1.0",
+            "\"measure{name:checks}\": [\"rate >= 100%\", \"rate <= 100%\"]",
+        ),
+        (
+            "checks{check:is found}",
+            "rate>=0.999",
+            "\"measure{name:check: is found}\": [\"rate >= 99.9%\"]",
+        ),
+        (
+            "price",
+            "p(99.9) <= 12.5",
+            "\"measure{name:price}\": [\"p(99.9) <= 12.5\"]",
+        ),
+        ("price", "value>3", "\"measure{name:price}\": [\"min > 3\"]"),
+        ("price", "value<3", "\"measure{name:price}\": [\"max < 3\"]"),
+        (
+            "errors",
+            "count<5",
+            "\"measure{name:errors}\": [\"sum < 5\"]",
+        ),
+        (
+            "group_duration{group:::Checkout}",
+            "avg<9",
+            "\"transaction_elapsed{transaction:Checkout}\": [\"avg < 9ms\"]",
+        ),
+    ] {
+        let made = made(&json!({ metric: [limit] }));
+        let (_, thresholds) = made.study.split_once("thresholds:\n").unwrap();
+        let thresholds = thresholds.trim().replace('\'', "\"");
+        assert_eq!(thresholds, expected, "{metric}: {limit}");
+        assert_eq!(made.notes, [""; 0]);
+    }
+}
+
+#[test]
+fn what_no_study_can_judge_is_a_note() {
+    for (metric, limit) in [
+        ("errors", "rate<5"),
+        ("checks", "rate<5"),
+        ("checks", "rate!=1"),
+        ("checks", "rate>x"),
+        ("price", "avg<-1"),
+        ("price", "p(100)<1"),
+        ("price{tag:x}", "avg<1"),
+        ("unknown", "avg<1"),
+        ("http_req_failed", "count<1"),
+        ("http_req_waiting", "avg<1"),
+    ] {
+        let made = made(&json!({ metric: limit }));
+        let note = format!("the threshold `{metric}: {limit}` is not judged");
+        assert_eq!(made.notes, [note]);
+        assert!(!made.study.contains("thresholds:"), "{}", made.study);
+    }
+    let made = made(&json!({ "checks": [{ "threshold": "rate>0.9", "abortOnFail": true }] }));
+    assert!(made.notes[0].contains("`abortOnFail`"), "{:?}", made.notes);
+    assert!(made.study.contains("rate > 90%"), "{}", made.study);
+}
