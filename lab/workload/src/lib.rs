@@ -15,8 +15,10 @@ mod message;
 mod minimal;
 mod mix;
 mod model;
+mod mqtt;
 mod parallel;
 pub mod part;
+mod raw;
 mod ring;
 mod sends;
 mod shared;
@@ -68,7 +70,9 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
+pub use mqtt::MqttRequest;
 pub use parallel::{ForEach, Parallel, usual_at_once};
+pub use raw::{AnswerEnd, LengthField, RawBytes, RawRequest};
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};
 pub use signer::Signer;
