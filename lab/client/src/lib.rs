@@ -9,6 +9,7 @@
 
 mod clock;
 mod connection;
+mod datagrams;
 pub mod dialogue;
 mod exchange;
 pub mod http;

@@ -5,6 +5,7 @@ mod asked;
 mod grpc;
 mod imap;
 mod postgres;
+mod raw;
 mod redis;
 mod scripts;
 mod smtp;

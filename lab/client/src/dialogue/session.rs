@@ -43,6 +43,20 @@ pub(super) struct OpenedConnection<L> {
     pub(super) ended: bool,
 }
 
+impl<L: Default> OpenedConnection<L> {
+    /// Returns a connection on which nothing was sent yet.
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            line: L::default(),
+            rest: Vec::new(),
+            owed: Vec::new(),
+            silence: Silence::default(),
+            ended: false,
+        }
+    }
+}
+
 /// The buffers of an exchange; exchanges reuse them one after the other.
 #[derive(Default)]
 pub(super) struct ExchangeBuffers<K> {

@@ -18,9 +18,12 @@ const NAMES: &[&str] = &[
     "grpc",
     "http",
     "imap",
+    "mqtt",
     "postgresql",
     "redis",
     "smtp",
+    "tcp",
+    "udp",
     "websocket",
 ];
 
@@ -42,7 +45,14 @@ impl Compiler<'_> {
         if !["websocket", "grpc"].contains(&name_text.trim()) {
             self.refuse_handshake(sign_in)?;
         }
+        if name_text.trim() != "mqtt" {
+            self.refuse_client(sign_in)?;
+        }
         match name_text.trim() {
+            "mqtt" => {
+                self.refuse_web(file)?;
+                self.mqtt(sign_in)
+            }
             "grpc" => {
                 self.refuse_web(file)?;
                 self.grpc(&protocol.span, sign_in)
@@ -86,6 +96,19 @@ impl Compiler<'_> {
                 }
                 Some(Speech::Postgres { sign_in, starttls })
             }
+            name @ ("tcp" | "udp") => {
+                self.refuse_web(file)?;
+                if sign_in.is_some() {
+                    let message = "a connection of plain TCP or UDP has no settings";
+                    let help =
+                        format!("write `protocol: {name}`, and send what signs in as a step");
+                    return self.refuse_here(&protocol.span, message, &help);
+                }
+                Some(match name {
+                    "tcp" => Speech::Tcp,
+                    _ => Speech::Udp,
+                })
+            }
             other => {
                 let (message, help) = unknown_name("protocol", other, NAMES);
                 let text = name.text();
@@ -96,7 +119,7 @@ impl Compiler<'_> {
     }
 
     /// Reads the sign-in, and whether TLS precedes it.
-    fn secured(&mut self, file: Option<&SpeakingFile>) -> Option<(SignIn, bool)> {
+    pub(super) fn secured(&mut self, file: Option<&SpeakingFile>) -> Option<(SignIn, bool)> {
         let starttls = file.and_then(|file| file.starttls.as_ref());
         let starttls = starttls.map(|at| self.setting("starttls", at, units::switch));
         let sign_in = self.sign_in(file);
