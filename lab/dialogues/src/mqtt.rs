@@ -629,3 +629,6 @@ pub fn mqtt_messages(heard: &mut &[u8], is_five: bool) -> Result<Vec<(String, Ve
     }
     Ok(messages)
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,6 +184,15 @@ fn of_worker(server: &Server, drive: &Assignment, number: usize) -> Server {
 fn server(mix: &Mix) -> Result<Server, DriverError> {
     let drive = mix.first();
     let base = drive.base.clone();
+    let is_udp = matches!(drive.workload.speech, Speech::Udp);
+    if base.datagrams && !is_udp {
+        let what = "only workloads with `protocol: udp` can use an address with `udp://`";
+        return Err(DriverError::Load(what));
+    }
+    if base.secure && is_udp {
+        let what = "`protocol: udp` has no TLS: write `udp://` in the address";
+        return Err(DriverError::Load(what));
+    }
     let tls = Tls::offering(drive.tls.clone(), alpn(drive));
     if drive.base.secure || drive.tls != TlsOptions::default() {
         // Errors in its files are reported before the load.

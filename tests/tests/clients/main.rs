@@ -4,6 +4,7 @@
 mod asked;
 mod grpc;
 mod imap;
+mod mqtt;
 mod postgres;
 mod raw;
 mod redis;

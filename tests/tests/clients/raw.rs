@@ -265,6 +265,14 @@ session:
     let url = format!("udp://127.0.0.1:{closed}");
     let (shown, code) = tried(folder.path(), &study(&url, ""), workload);
     assert!(code != Some(0) && shown.contains("refused"), "{shown}");
+    for (url, protocol, why) in [
+        (&*url, "protocol: tcp", "`protocol: udp` can use"),
+        ("tls://127.0.0.1:1", "protocol: udp", "has no TLS"),
+    ] {
+        let workload = format!("workload: it\n{protocol}\nsession:\n  steps:\n    - send: hello\n");
+        let (shown, code) = tried(folder.path(), &study(url, ""), &workload);
+        assert!(code != Some(0) && shown.contains(why), "{shown}");
+    }
 }
 
 #[test]
