@@ -17,9 +17,9 @@ use tokio_rustls::client::TlsStream;
 
 use crate::datagrams::Datagrams;
 use crate::exchange::{Phase, Phases};
-use crate::sources::Sources;
 use crate::time::{Nanos, Time, Timer};
 use lab_units::BaseUrl;
+use lab_units::Sources;
 
 /// The number of bytes that one user writes per turn: some 50 µs of work. Without this limit, a large message to a
 /// server that reads as fast as the client writes would block the worker until its end.
@@ -162,8 +162,7 @@ impl Connection {
 
     /// Opens a socket for datagrams to and from the first of the server's addresses. Nothing is sent.
     pub(crate) fn datagrams(route: &Route) -> io::Result<Self> {
-        let address = route.addresses.first().copied();
-        let address = address.ok_or(io::ErrorKind::NotFound)?;
+        let address = *route.addresses.first().ok_or(io::ErrorKind::NotFound)?;
         let socket = Datagrams::open(address, route.sources.next(address.ip()))?;
         Ok(Self {
             stream: Stream::Datagrams(socket),
@@ -202,10 +201,6 @@ impl Connection {
         message: &[u8],
         written: &mut usize,
     ) -> Poll<io::Result<()>> {
-        if let Stream::Datagrams(socket) = &self.stream {
-            *written += ready!(socket.poll_send(cx, &message[*written..]))?;
-            return Poll::Ready(Ok(()));
-        }
         let turn_ends = message.len().min(*written + TURN_BYTES);
         while *written < turn_ends {
             let rest = &message[*written..turn_ends];
@@ -324,10 +319,8 @@ impl AsyncWrite for Stream {
             (Self::Plain(stream), [only]) => Pin::new(stream).poll_write(cx, only),
             (Self::Plain(stream), _) => Pin::new(stream).poll_write_vectored(cx, slices),
             (Self::Tls(stream), _) => Pin::new(&mut **stream).poll_write_vectored(cx, slices),
-            (Self::Datagrams(socket), slices) => {
-                let first = slices.first().map_or(&[][..], |slice| slice);
-                socket.poll_send(cx, first)
-            }
+            (Self::Datagrams(socket), [first, ..]) => socket.poll_send(cx, first),
+            (Self::Datagrams(_), []) => Poll::Ready(Ok(0)),
         }
     }
 

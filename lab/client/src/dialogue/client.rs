@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use lab_workload::{UserScope, Workload};
 
-use super::converse::{Ended, Stopped, failed};
 use super::judged::Judged;
-use super::session::{DialogueSession, ExchangeBuffers, MadeRequest, OpenedConnection, SharedSlot};
+use super::session::{
+    DialogueSession, Ended, ExchangeBuffers, MadeRequest, OpenedConnection, SharedSlot, Stopped,
+    failed,
+};
 use super::{Dialogue, Out, Reply, Transport};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
@@ -198,8 +200,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let route = self.route.as_ref().map_err(|text| text.to_string())?;
         let began = self.time.now();
         if transport == Transport::Udp {
-            let opened = Connection::datagrams(route);
-            let connection = opened.map_err(|error| error.to_string())?;
+            let connection = Connection::datagrams(route).map_err(|error| error.to_string())?;
             phases.set(Phase::Connect, self.time.now().saturating_sub(began));
             self.count(|counts| counts.connects += 1);
             return Ok(connection);
@@ -233,7 +234,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             match self.converse(&mut link, talk, call).await {
                 Ok(Ended::Done(Reply { refused: None, .. })) => break,
                 Ok(Ended::Done(reply)) => return Err(reply.refused.unwrap_or_default().into()),
-                Ok(Ended::Stream) => return Err("a connection needs another one first".to_owned()),
                 Ok(Ended::Secure) => {
                     let at = self.time.now();
                     link = self.secured(link, call).await?;
@@ -281,7 +281,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     tls::in_words(&error)
                 )
             }
-            Stopped::Fault(what) | Stopped::Unreached(what) => what,
+            Stopped::Fault(what) => what,
         }
     }
 
@@ -299,26 +299,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                 buffer.shrink_to(KEPT_BYTES);
             }
             desks.push(desk);
-        }
-    }
-}
-
-impl<D: Dialogue, T: Time> DialogueClient<D, T> {
-    /// Continues an exchange on a TCP connection of its own, until the deadline of the request.
-    async fn over_stream(
-        &self,
-        desk: &mut ExchangeBuffers<D::ExchangeState>,
-        phases: &mut Phases,
-        call: &mut Call<'_, T::Timer>,
-    ) -> Result<Reply, Stopped> {
-        let opened = self.reach(call.deadline, Transport::Tcp, phases).await;
-        let mut link = OpenedConnection::new(opened.map_err(Stopped::Unreached)?);
-        let talk = (&mut desk.talk, &mut desk.out);
-        match self.converse(&mut link, talk, call).await? {
-            Ended::Done(reply) => Ok(reply),
-            Ended::Secure | Ended::Stream => {
-                Err(Stopped::Fault("another connection within one".to_owned()))
-            }
         }
     }
 
@@ -359,7 +339,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let ended = match self.converse(&mut link, talk, &mut call).await {
             Ok(Ended::Done(reply)) => Ok(reply),
             Ok(Ended::Secure) => Err(Stopped::Fault("TLS in the middle of a request".to_owned())),
-            Ok(Ended::Stream) => Box::pin(self.over_stream(desk, phases, &mut call)).await,
             Err(stopped) => Err(stopped),
         };
         *times = std::mem::take(&mut call.times);

@@ -5,30 +5,10 @@ use std::io;
 use std::task::{Context, Poll, ready};
 
 use super::client::{Call, DialogueClient, READ_BYTES};
-use super::session::OpenedConnection;
-use super::{Dialogue, End, Out, Reply, Turn};
-use crate::exchange::ErrorClass;
+use super::session::{Ended, OpenedConnection, Stopped};
+use super::{Dialogue, End, Out, Turn};
 use crate::tap::Side;
 use crate::time::{Nanos, Time, Timer, nanos, or_late};
-use crate::tls;
-
-/// Why an exchange ended without its response.
-pub(super) enum Stopped {
-    Late,
-    Broken(io::Error),
-    Fault(String),
-    /// A further connection can't be opened.
-    Unreached(String),
-}
-
-/// How a part of an exchange ended.
-pub(super) enum Ended {
-    Done(Reply),
-    /// TLS is due.
-    Secure,
-    /// The exchange continues on a TCP connection.
-    Stream,
-}
 
 /// The silence that ends a response.
 struct Quiet<T> {
@@ -78,7 +58,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             match turn {
                 Turn::Done(reply) => return Ok(Ended::Done(reply)),
                 Turn::Secure => return Ok(Ended::Secure),
-                Turn::Stream => return Ok(Ended::Stream),
                 Turn::Listen => {}
             }
             let listened = poll_fn(|cx| {
@@ -161,8 +140,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     Ok(0) if !link.connection.has_datagrams() => {
                         let end = io::ErrorKind::UnexpectedEof.into();
                         let reply = self.dialogue.ended(talk, out, End::Connection);
-                        let ended = reply.map(Turn::Done).ok_or(Stopped::Broken(end));
-                        return Poll::Ready(ended);
+                        return Poll::Ready(reply.map(Turn::Done).ok_or(Stopped::Broken(end)));
                     }
                     Ok(count) => &space[..count],
                     Err(error) => return Poll::Ready(Err(Stopped::Broken(error))),
@@ -214,19 +192,5 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             rest.extend_from_slice(&fresh[taken..]);
         }
         turn
-    }
-}
-
-/// Returns the error class and the message for a stopped exchange.
-pub(super) fn failed(stopped: &Stopped) -> (ErrorClass, String) {
-    match stopped {
-        Stopped::Late => (ErrorClass::Timeout, "no whole answer in time".to_owned()),
-        Stopped::Broken(error) => {
-            let error = tls::in_words(error);
-            let text = format!("the connection ended before the answer was whole: {error}");
-            (ErrorClass::Reset, text)
-        }
-        Stopped::Fault(what) => (ErrorClass::Check, what.clone()),
-        Stopped::Unreached(what) => (ErrorClass::Connect, what.clone()),
     }
 }

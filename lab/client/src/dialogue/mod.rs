@@ -231,9 +231,6 @@ pub enum Turn {
     /// Start TLS on this connection, after sending `say`; then another turn, without input. Only while a connection is
     /// being opened.
     Secure,
-    /// Continue this exchange on a TCP connection of its own, which is closed after it; then another turn, without
-    /// input. For protocols over UDP.
-    Stream,
     /// The exchange has ended with this reply.
     Done(Reply),
 }

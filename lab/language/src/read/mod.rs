@@ -37,7 +37,7 @@ mod websocket;
 mod words;
 mod workload;
 
-pub use files::{Environment, Files, decode, first_file, read_yaml, sibling_path};
+pub use files::{Environment, Files, decode, first_file, read_yaml};
 pub use header::header_problem;
 pub use method::method_problem;
 pub use names::{check_short_name, level, parsed, switch, unknown_name};

@@ -60,7 +60,7 @@ impl Compiler<'_> {
                 topics.map(|topics| MqttRequest::Unsubscribe { topics })
             }
             (None, None, None, Some(receive)) => {
-                let topic = self.template("receive", receive, Escape::None);
+                let topic = self.filter("receive", receive);
                 topic.map(|topic| MqttRequest::Receive { topic })
             }
             _ => {
@@ -87,7 +87,7 @@ impl Compiler<'_> {
         };
         let qos = self.qos(publish.qos.as_ref());
         let retain = self.optional("retain", &publish.retain, units::switch);
-        let receive = receive.map(|at| self.template("receive", at, Escape::None));
+        let receive = receive.map(|at| self.filter("receive", at));
         Some(MqttRequest::Publish {
             topic: topic?,
             payload: payload?,
@@ -133,9 +133,25 @@ impl Compiler<'_> {
                 "use `+` and `#`, or several requests",
             );
         }
-        let one = |at: &At<Scalar>| self.template(what, at, Escape::None);
-        let all: Vec<Option<Template>> = topics.iter().map(one).collect();
+        let all: Vec<Option<Template>> = topics.iter().map(|at| self.filter(what, at)).collect();
         all.into_iter().collect()
+    }
+
+    /// Compiles a filter of topics. One without templates is checked now (section 4.7 of MQTT 5.0).
+    fn filter(&mut self, what: &str, at: &At<Scalar>) -> Option<Template> {
+        let filter = self.template(what, at, Escape::None)?;
+        let is_valid = |text: &str| {
+            let mut levels = text.split('/').rev();
+            let last = levels.next().unwrap_or_default();
+            let is_level = |level: &str| level == "+" || !level.contains(['+', '#']);
+            !text.is_empty() && (last == "#" || is_level(last)) && levels.all(is_level)
+        };
+        if filter.as_literal().is_some_and(|text| !is_valid(text)) {
+            let message =
+                "`+` stands for a whole level of a topic, and `#` for all levels at its end";
+            return self.refuse_here(&at.span, message, "write `rooms/+/heat` or `rooms/#`");
+        }
+        Some(filter)
     }
 
     fn qos(&mut self, at: Option<&At<Scalar>>) -> Option<u8> {

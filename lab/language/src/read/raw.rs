@@ -8,7 +8,9 @@ use lab_workload::{
 };
 
 use super::request::Compiler;
-use crate::file::{BytesFile, EndFile, NumberedEndFile, RawFile, RequestFile, SendFile};
+use crate::file::{
+    BytesFile, EndFile, NumberedEndFile, RawFile, RequestFile, SendFile, SpeakingFile,
+};
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
@@ -36,6 +38,24 @@ const UDP_ENDS: &str =
     "write `datagram` (one datagram), `{ silence: 50ms }` (several), or `nothing`";
 
 impl Compiler<'_> {
+    /// Reads the connections of plain TCP or UDP, which have no settings.
+    pub(super) fn plain(
+        &mut self,
+        name: &At<Scalar>,
+        file: Option<&SpeakingFile>,
+    ) -> Option<Speech> {
+        let text = name.text();
+        if file.is_some() {
+            let message = "a connection of plain TCP or UDP has no settings";
+            let help = format!("write `protocol: {text}`, and send what signs in as a step");
+            return self.refuse_here(&name.span, message, &help);
+        }
+        Some(match text.trim() {
+            "udp" => Speech::Udp,
+            _ => Speech::Tcp,
+        })
+    }
+
     /// Compiles a request of plain TCP or UDP.
     pub(super) fn raw(&mut self, raw: &RawFile, file: &RequestFile) -> Option<Request> {
         let is_udp = matches!(self.speech, Speech::Udp);

@@ -15,11 +15,11 @@ use super::names::transposed;
 use super::{body, capture, variable};
 use crate::error::{Problem, Problems};
 use crate::file::{ExpectFile, RequestFile};
-use crate::setting::Setting;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar, Table};
+use lab_units::setting::Setting;
 use lab_workload::Parameters as Cell;
 
 /// Maximum redirects that a request follows: browsers stop after 20.
