@@ -30,11 +30,13 @@ mod mail_files;
 mod mail_html;
 mod mail_json;
 mod mail_message;
+mod mqtt_packets;
 mod object_store;
 mod postgres_answer;
 mod profile;
 mod proto_file;
 mod proxy_header;
+mod raw_answer;
 mod redis_reply;
 mod rows;
 mod sampled_files;
@@ -110,6 +112,8 @@ pub(crate) const ALL: &[Target] = &[
         .times(128),
     Target::new("mail_json", mail_json::run),
     Target::new("mail_message", mail_message::run).times(128),
+    // A message of five bytes is a text and a list, in lists that double.
+    Target::new("mqtt_packets", mqtt_packets::run).times(64),
     Target::new("object_store", object_store::run),
     // A row of 11 bytes has the name of its column once more, in a string that doubles.
     Target::new("postgres_answer", postgres_answer::run).times(128),
@@ -123,6 +127,7 @@ pub(crate) const ALL: &[Target] = &[
         .base(2 << 20)
         .times(1_024),
     Target::new("proxy_header", proxy_header::run),
+    Target::new("raw_answer", raw_answer::run),
     Target::new("redis_reply", redis_reply::run),
     // A head states the length of a frame, and that much is reserved, up to the longest message.
     Target::new("websocket_messages", websocket_messages::run).base(64 << 20),

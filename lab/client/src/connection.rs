@@ -15,10 +15,11 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::datagrams::Datagrams;
 use crate::exchange::{Phase, Phases};
-use crate::sources::Sources;
 use crate::time::{Nanos, Time, Timer};
 use lab_units::BaseUrl;
+use lab_units::Sources;
 
 /// The number of bytes that one user writes per turn: some 50 µs of work. Without this limit, a large message to a
 /// server that reads as fast as the client writes would block the worker until its end.
@@ -39,6 +40,8 @@ pub(crate) struct Connection {
 pub(crate) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    /// Datagrams; a read returns one.
+    Datagrams(Datagrams),
 }
 
 /// How to reach a server.
@@ -157,6 +160,22 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Opens a socket for datagrams to and from the first of the server's addresses. Nothing is sent.
+    pub(crate) fn datagrams(route: &Route) -> io::Result<Self> {
+        let address = *route.addresses.first().ok_or(io::ErrorKind::NotFound)?;
+        let socket = Datagrams::open(address, route.sources.next(address.ip()))?;
+        Ok(Self {
+            stream: Stream::Datagrams(socket),
+            other: None,
+            idle_since: None,
+        })
+    }
+
+    /// Returns true if it transports datagrams: one without bytes is no end.
+    pub(crate) fn has_datagrams(&self) -> bool {
+        matches!(self.stream, Stream::Datagrams(_))
+    }
+
     /// Reads available bytes into `space`; 0 bytes mean the end.
     #[inline]
     pub(crate) fn poll_read(
@@ -168,6 +187,7 @@ impl Connection {
         let read = match &mut self.stream {
             Stream::Plain(stream) => Pin::new(stream).poll_read(cx, &mut space),
             Stream::Tls(stream) => Pin::new(&mut **stream).poll_read(cx, &mut space),
+            Stream::Datagrams(socket) => socket.poll_read(cx, &mut space),
         };
         ready!(read)?;
         Poll::Ready(Ok(space.filled().len()))
@@ -187,6 +207,7 @@ impl Connection {
             let count = match &mut self.stream {
                 Stream::Plain(stream) => ready!(Pin::new(stream).poll_write(cx, rest))?,
                 Stream::Tls(stream) => ready!(Pin::new(&mut **stream).poll_write(cx, rest))?,
+                Stream::Datagrams(socket) => ready!(socket.poll_send(cx, rest))?,
             };
             if count == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
@@ -231,7 +252,7 @@ impl Connection {
     #[inline]
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.stream {
-            Stream::Plain(_) => Poll::Ready(Ok(())),
+            Stream::Plain(_) | Stream::Datagrams(_) => Poll::Ready(Ok(())),
             Stream::Tls(stream) => Pin::new(&mut **stream).poll_flush(cx),
         }
     }
@@ -239,7 +260,7 @@ impl Connection {
     /// Returns true if the server chose HTTP/2 by ALPN.
     pub(crate) fn chose_two(&self) -> bool {
         match &self.stream {
-            Stream::Plain(_) => false,
+            Stream::Plain(_) | Stream::Datagrams(_) => false,
             Stream::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
         }
     }
@@ -270,6 +291,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, space),
             Self::Tls(stream) => Pin::new(&mut **stream).poll_read(cx, space),
+            Self::Datagrams(socket) => socket.poll_read(cx, space),
         }
     }
 }
@@ -283,6 +305,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(&mut **stream).poll_write(cx, bytes),
+            Self::Datagrams(socket) => socket.poll_send(cx, bytes),
         }
     }
 
@@ -296,6 +319,8 @@ impl AsyncWrite for Stream {
             (Self::Plain(stream), [only]) => Pin::new(stream).poll_write(cx, only),
             (Self::Plain(stream), _) => Pin::new(stream).poll_write_vectored(cx, slices),
             (Self::Tls(stream), _) => Pin::new(&mut **stream).poll_write_vectored(cx, slices),
+            (Self::Datagrams(socket), [first, ..]) => socket.poll_send(cx, first),
+            (Self::Datagrams(_), []) => Poll::Ready(Ok(0)),
         }
     }
 
@@ -303,6 +328,7 @@ impl AsyncWrite for Stream {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Datagrams(_) => false,
         }
     }
 
@@ -310,6 +336,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(&mut **stream).poll_flush(cx),
+            Self::Datagrams(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -317,6 +344,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(&mut **stream).poll_shutdown(cx),
+            Self::Datagrams(_) => Poll::Ready(Ok(())),
         }
     }
 }

@@ -9,6 +9,7 @@
 
 mod clock;
 mod connection;
+mod datagrams;
 pub mod dialogue;
 mod exchange;
 pub mod http;
@@ -17,23 +18,19 @@ mod reading;
 mod resolve;
 mod server;
 mod silence;
-mod sources;
 mod streams;
 mod tap;
 pub mod time;
 pub mod tls;
-mod version;
 
 pub use exchange::{
     Client, ClientCounts, ErrorClass, EventTimes, Exchange, FailedRequest, Made, Phase, Phases,
     RequestId, Sizes, Unmade,
 };
-pub use lab_units::{BaseUrl, BaseUrlError};
+pub use lab_units::{BaseUrl, BaseUrlError, Offer, Protocol, Sources, Version};
 pub use parts::{Parts, WholeAnswer};
 pub use resolve::Resolve;
 pub use server::{Limits, Server};
-pub use sources::Sources;
 pub use tap::{Side, Tap};
 pub use time::{Nanos, Time, Timer};
 pub use tls::{Identity, PemFile, Tls, TlsError, TlsOptions};
-pub use version::{Offer, Protocol, Version};

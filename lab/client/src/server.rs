@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::resolve::Resolve;
-use crate::sources::Sources;
 use crate::tls::Tls;
-use crate::version::Protocol;
 use lab_units::BaseUrl;
+use lab_units::Protocol;
+use lab_units::Sources;
 
 /// The target of requests, and its limits.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! An observer of the wire, to show every byte of a few requests.
 
 use crate::time::Nanos;
-use crate::version::Version;
 use lab_units::BaseUrl;
+use lab_units::Version;
 
 /// Receives all traffic of a client's connections, after TLS decryption. It sees more than exchanges report: a request
 /// sent again on a fresh connection appears twice. HTTP/2 traffic is shown as HTTP/1.1 would write it.

@@ -14,8 +14,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use serde::{Deserialize, Serialize};
 
-use crate::version::Offer;
 use lab_units::BaseUrl;
+use lab_units::Offer;
 
 /// Trust in `https` servers, and the client's certificate. The system's authorities are always trusted: those of
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` if set, and the usual ones of the web if the system has none.

@@ -2,4 +2,5 @@
 //! One program, since each would be linked separately.
 
 mod conformance;
+mod servers;
 mod time;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use lab_client::dialogue::{Dialogue, DialogueClient};
 use lab_client::http::HttpClient;
 use lab_client::{Offer, Resolve, Server, Sources, Tls, TlsOptions};
-use lab_dialogues::{Grpc, Imap, Postgres, Redis, Smtp, WebSocket};
+use lab_dialogues::{Grpc, Imap, Mqtt, Postgres, Raw, Redis, Smtp, WebSocket};
 use lab_workload::{LoadKind, Speech, Step, Workload};
 
 use crate::assignment::Assignment;
@@ -144,6 +144,8 @@ pub(crate) fn speaking<S: Speaking>(mix: &Mix, next: S) -> Result<S::Output, Dri
         Speech::Smtp { .. } => next.with(dialogue(mix, Smtp::new)?),
         Speech::Imap { .. } => next.with(dialogue(mix, Imap::new)?),
         Speech::Postgres { .. } => next.with(dialogue(mix, Postgres::new)?),
+        Speech::Mqtt { .. } => next.with(dialogue(mix, Mqtt::new)?),
+        Speech::Tcp | Speech::Udp => next.with(dialogue(mix, Raw::new)?),
     })
 }
 
@@ -187,6 +189,15 @@ fn of_worker(server: &Server, drive: &Assignment, number: usize) -> Server {
 fn server(mix: &Mix) -> Result<Server, DriverError> {
     let drive = mix.first();
     let base = drive.base.clone();
+    let is_udp = matches!(drive.workload.speech, Speech::Udp);
+    if base.datagrams && !is_udp {
+        let what = "only workloads with `protocol: udp` can use an address with `udp://`";
+        return Err(DriverError::Load(what));
+    }
+    if base.secure && is_udp {
+        let what = "`protocol: udp` has no TLS: write `udp://` in the address";
+        return Err(DriverError::Load(what));
+    }
     let tls = Tls::offering(drive.tls.clone(), alpn(drive));
     if drive.base.secure || drive.tls != TlsOptions::default() {
         // Errors in its files are reported before the load.
@@ -220,7 +231,12 @@ fn alpn(drive: &Assignment) -> &'static [&'static [u8]] {
         Speech::Grpc { .. } => Offer::Two.alpn(),
         Speech::WebSocket { .. } => Offer::One.alpn(),
         Speech::Postgres { .. } => &[b"postgresql"],
-        Speech::Redis(_) | Speech::Smtp { .. } | Speech::Imap { .. } => &[],
+        Speech::Redis(_)
+        | Speech::Smtp { .. }
+        | Speech::Imap { .. }
+        | Speech::Mqtt { .. }
+        | Speech::Tcp
+        | Speech::Udp => &[],
     }
 }
 

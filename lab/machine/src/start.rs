@@ -104,6 +104,7 @@ pub(crate) struct End {
 pub fn local(address: SocketAddr, secure: bool) -> BaseUrl {
     BaseUrl {
         http: true,
+        datagrams: false,
         secure,
         host: address.ip().to_string(),
         port: address.port(),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::text_error::TextError;
 
 /// Schemes of server URLs.
-const SCHEMES: [&str; 16] = [
+const SCHEMES: [&str; 19] = [
     "grpc",
     "grpcs",
     "ws",
@@ -14,8 +14,11 @@ const SCHEMES: [&str; 16] = [
     "https",
     "tcp",
     "tls",
+    "udp",
     "redis",
     "rediss",
+    "mqtt",
+    "mqtts",
     "smtp",
     "smtps",
     "imap",

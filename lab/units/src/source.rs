@@ -266,5 +266,26 @@ fn masked(text: &str) -> String {
     out + rest
 }
 
+/// Resolves a path written in the file `from`, relative to the base of `from`.
+#[must_use]
+pub fn sibling_path(from: &str, path: &str) -> String {
+    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if from.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// Schemes: whether they mean TLS, and the default port.
-const SCHEMES: [(&str, bool, Option<u16>); 16] = [
+const SCHEMES: [(&str, bool, Option<u16>); 19] = [
     ("grpc", false, None),
     ("grpcs", true, Some(443)),
     ("ws", false, Some(80)),
@@ -16,8 +16,11 @@ const SCHEMES: [(&str, bool, Option<u16>); 16] = [
     ("https", true, Some(443)),
     ("tcp", false, None),
     ("tls", true, None),
+    ("udp", false, None),
     ("redis", false, Some(6379)),
     ("rediss", true, Some(6379)),
+    ("mqtt", false, Some(1883)),
+    ("mqtts", true, Some(8883)),
     ("smtp", false, Some(25)),
     ("smtps", true, Some(465)),
     ("imap", false, Some(143)),
@@ -34,6 +37,8 @@ pub struct BaseUrl {
     pub http: bool,
     /// True if TLS is used from the start: `https` rather than `http`.
     pub secure: bool,
+    /// True if it takes datagrams (UDP), not connections.
+    pub datagrams: bool,
     /// Name or address; an IPv6 address without its brackets.
     pub host: String,
     /// The port, also if it is the scheme's own.
@@ -149,6 +154,7 @@ impl BaseUrl {
             Self {
                 http: scheme.starts_with("http"),
                 secure,
+                datagrams: scheme == "udp",
                 host: host.to_ascii_lowercase(),
                 port,
             },
@@ -204,6 +210,7 @@ impl fmt::Display for BaseUrl {
         let scheme = match (self.http, self.secure) {
             (true, false) => "http",
             (true, true) => "https",
+            (false, false) if self.datagrams => "udp",
             (false, false) => "tcp",
             (false, true) => "tls",
         };
@@ -224,6 +231,7 @@ mod tests {
             ("https://host:443", "https://host"),
             ("tcp://host:80", "tcp://host:80"),
             ("tls://[::1]:443", "tls://[::1]:443"),
+            ("udp://host:53", "udp://host:53"),
             ("redis://host", "tcp://host:6379"),
             ("rediss://host:1", "tls://host:1"),
             (

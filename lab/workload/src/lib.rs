@@ -15,8 +15,10 @@ mod message;
 mod minimal;
 mod mix;
 mod model;
+mod mqtt;
 mod parallel;
 pub mod part;
+mod raw;
 mod ring;
 mod scripted;
 mod sends;
@@ -69,7 +71,9 @@ pub use mix::{MAX_POPULATIONS, deal, seed_of, step_of};
 pub use model::{
     Body, Events, OwnCookie, Piece, Probe, Request, Session, Step, Transfer, Workload,
 };
+pub use mqtt::MqttRequest;
 pub use parallel::{ForEach, Parallel, usual_at_once};
+pub use raw::{AnswerEnd, LengthField, RawBytes, RawRequest};
 pub use scripted::{
     ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, OTHER_STEP,
     SCRIPT_STEP, ScriptLimits, ScriptSource, Scripted,

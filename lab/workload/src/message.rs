@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::model::{Body, Piece, Request, Step, Workload};
 use crate::scope::Slot;
+use crate::speech::ProtocolRequest;
 use crate::template::{Symbols, Template, TemplateError, TemplateSource};
 
 /// The version of [`Message`]'s serialised form.
@@ -108,8 +109,14 @@ fn files_of<T>(request: &Request<T>) -> impl Iterator<Item = usize> {
         Body::Pieces(pieces) => &pieces[..],
         _ => &[],
     };
-    pieces.iter().filter_map(|piece| match piece {
+    let in_body = pieces.iter().filter_map(|piece| match piece {
         Piece::File(place) => Some(*place),
         Piece::Text(_) => None,
-    })
+    });
+    let raw = request.said.as_deref().and_then(|said| match said {
+        ProtocolRequest::Raw(raw) => raw.file(),
+        ProtocolRequest::Mqtt(mqtt) => mqtt.file(),
+        _ => None,
+    });
+    in_body.chain(raw)
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mqtt::MqttRequest;
+use crate::raw::RawRequest;
 use crate::template::Template;
 use lab_filters::Descriptors;
 
@@ -74,6 +76,19 @@ pub enum Speech<T = Template> {
         /// True if it upgrades the open connection to TLS.
         starttls: bool,
     },
+    /// MQTT.
+    Mqtt {
+        /// The credentials.
+        sign_in: SignIn<T>,
+        /// The name of the client; the broker chooses one if there is none.
+        client_id: Option<T>,
+        /// True for version 5, false for 3.1.1.
+        is_five: bool,
+    },
+    /// Bytes over TCP, which the requests define.
+    Tcp,
+    /// Bytes over UDP, which the requests define.
+    Udp,
 }
 
 /// The credentials of a connection, if the protocol needs them.
@@ -129,6 +144,10 @@ pub enum ProtocolRequest<T = Template> {
         /// The query protocol.
         way: Way,
     },
+    /// A request of MQTT.
+    Mqtt(MqttRequest<T>),
+    /// Bytes over TCP or UDP.
+    Raw(RawRequest<T>),
 }
 
 /// A call of a method, or messages on an open one.
@@ -170,6 +189,9 @@ impl<T> Speech<T> {
             Self::Smtp { .. } => "smtp",
             Self::Imap { .. } => "imap",
             Self::Postgres { .. } => "postgresql",
+            Self::Mqtt { .. } => "mqtt",
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
         }
     }
 
@@ -223,6 +245,17 @@ impl<T> Speech<T> {
                 sign_in: sign_in.try_map(map)?,
                 starttls: *starttls,
             },
+            Self::Mqtt {
+                sign_in,
+                client_id,
+                is_five,
+            } => Speech::Mqtt {
+                sign_in: sign_in.try_map(map)?,
+                client_id: client_id.as_ref().map(map).transpose()?,
+                is_five: *is_five,
+            },
+            Self::Tcp => Speech::Tcp,
+            Self::Udp => Speech::Udp,
         })
     }
 }
@@ -265,6 +298,7 @@ impl<T> ProtocolRequest<T> {
             Self::Call(call) => &call.metadata,
             _ => &[],
         };
+        let mut filter = None;
         let (first, more, last): (_, &[T], _) = match self {
             Self::Message { text, .. } => (text.as_ref(), &[], None),
             Self::Close(_) => (None, &[], None),
@@ -273,8 +307,15 @@ impl<T> ProtocolRequest<T> {
             Self::Mail { from, to, text } => (Some(from), to, Some(text)),
             Self::Line { line, text } => (Some(line), &[], text.as_ref()),
             Self::Statement { sql, values, .. } => (Some(sql), values, None),
+            Self::Raw(raw) => (raw.template(), &[], None),
+            Self::Mqtt(mqtt) => {
+                let (first, more, last, after) = mqtt.templates();
+                filter = after;
+                (first, more, last)
+            }
         };
         let metadata = metadata.iter().map(|(_, value)| value);
+        let last = last.into_iter().chain(filter);
         first.into_iter().chain(more).chain(last).chain(metadata)
     }
 
@@ -305,6 +346,8 @@ impl<T> ProtocolRequest<T> {
                 sql: map(sql)?,
                 way: *way,
             },
+            Self::Raw(raw) => ProtocolRequest::Raw(raw.try_map(map)?),
+            Self::Mqtt(mqtt) => ProtocolRequest::Mqtt(mqtt.try_map(map)?),
         })
     }
 }
@@ -363,6 +406,8 @@ impl ProtocolRequest {
                 let words: Vec<&str> = sql.source().split_whitespace().collect();
                 words.join(" ")
             }
+            Self::Raw(raw) => raw.line(),
+            Self::Mqtt(mqtt) => mqtt.line(),
         }
     }
 }

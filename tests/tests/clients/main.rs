@@ -4,7 +4,9 @@
 mod asked;
 mod grpc;
 mod imap;
+mod mqtt;
 mod postgres;
+mod raw;
 mod redis;
 mod requests;
 mod script_ends;

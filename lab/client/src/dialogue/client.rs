@@ -2,26 +2,27 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lab_workload::{UserScope, Workload};
 
 use super::judged::Judged;
-use super::session::{DialogueSession, ExchangeBuffers, MadeRequest, OpenedConnection, SharedSlot};
-use super::{Dialogue, Out, Reply, Turn};
+use super::session::{
+    DialogueSession, Ended, ExchangeBuffers, MadeRequest, OpenedConnection, SharedSlot, Stopped,
+    failed,
+};
+use super::{Dialogue, Out, Reply, Transport};
 use crate::connection::{Connection, Route};
 use crate::exchange::{
     Client, ClientCounts, Details, ErrorClass, EventTimes, Exchange, FailedRequest, Made, Phase,
     Phases, RequestId, Sizes, Unmade,
 };
 use crate::server::{Limits, Server};
-use crate::silence::Silence;
 use crate::streams::{Sharing, Windows, builder};
-use crate::tap::{Side, Tap};
-use crate::time::{Nanos, Time, nanos, or_late, within};
+use crate::tap::Tap;
+use crate::time::{Nanos, Time, nanos, within};
 use crate::tls::{self, Tls, TlsError};
 use lab_units::BaseUrl;
 
@@ -68,9 +69,9 @@ pub(super) struct Call<'a, T> {
     /// When the first byte arrived after the last send. A send between messages doesn't change it.
     pub(super) first: Option<Nanos>,
     /// Bytes were sent since the last read: kept bytes may be the response to them.
-    anew: bool,
+    pub(super) anew: bool,
     /// Bytes received.
-    came: u64,
+    pub(super) came: u64,
     /// Arrival times of messages, for protocols with several messages in a response.
     pub(super) times: EventTimes,
     last: Nanos,
@@ -99,19 +100,6 @@ impl<T> Call<'_, T> {
             self.last = now;
         }
     }
-}
-
-/// Why an exchange ended without its response.
-enum Stopped {
-    Late,
-    Broken(io::Error),
-    Fault(String),
-}
-
-/// How a part of an exchange ended.
-enum Ended {
-    Done(Reply),
-    Secure,
 }
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
@@ -179,7 +167,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let Some(link) = &mut session.link else {
             return;
         };
-        if D::SAYS_MESSAGES {
+        if D::READS_BETWEEN {
             let is_kept = poll_fn(|cx| Poll::Ready(self.attend(link, cx))).await;
             if !is_kept || (link.ended && !self.dialogue.only_listens(talk)) {
                 session.link = None;
@@ -206,10 +194,17 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     pub(super) async fn reach(
         &self,
         deadline: &T::Timer,
+        transport: Transport,
         phases: &mut Phases,
     ) -> Result<Connection, String> {
         let route = self.route.as_ref().map_err(|text| text.to_string())?;
         let began = self.time.now();
+        if transport == Transport::Udp {
+            let connection = Connection::datagrams(route).map_err(|error| error.to_string())?;
+            phases.set(Phase::Connect, self.time.now().saturating_sub(began));
+            self.count(|counts| counts.connects += 1);
+            return Ok(connection);
+        }
         let open = Connection::open(route, None, &self.time, phases);
         let connection = match within(deadline, open).await {
             Some(Ok(connection)) => connection,
@@ -230,14 +225,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         call: &mut Call<'_, T::Timer>,
         phases: &mut Phases,
     ) -> Result<OpenedConnection<D::Line>, String> {
-        let mut link = OpenedConnection {
-            connection: self.reach(call.deadline, phases).await?,
-            line: D::Line::default(),
-            rest: Vec::new(),
-            owed: Vec::new(),
-            silence: Silence::default(),
-            ended: false,
-        };
+        let transport = self.dialogue.transport();
+        let mut link = OpenedConnection::new(self.reach(call.deadline, transport, phases).await?);
         let greeted = self.time.now();
         let mut securing = 0;
         loop {
@@ -296,158 +285,6 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
-    /// Continues an exchange to its end, or until TLS is due.
-    async fn converse(
-        &self,
-        link: &mut OpenedConnection<D::Line>,
-        (talk, out): (&mut D::ExchangeState, &mut Out),
-        call: &mut Call<'_, T::Timer>,
-    ) -> Result<Ended, Stopped> {
-        let turn = self.dialogue.turn(&mut link.line, talk, &mut &[][..], out);
-        let mut turn = turn.map_err(Stopped::Fault)?;
-        call.has_heard(out.messages, self.time.now());
-        loop {
-            self.tell(out);
-            if !out.say.is_empty() {
-                self.say(link, &out.say, call).await?;
-                out.say.clear();
-                call.anew = true;
-                if out.messages == 0 {
-                    call.first = None;
-                }
-            }
-            match turn {
-                Turn::Done(reply) => return Ok(Ended::Done(reply)),
-                Turn::Secure => return Ok(Ended::Secure),
-                Turn::Listen => {}
-            }
-            let listened = poll_fn(|cx| {
-                let heard = self.poll_turn(cx, link, (talk, out), call);
-                or_late(call.deadline, cx, heard)
-            });
-            turn = listened.await.unwrap_or(Err(Stopped::Late))?;
-        }
-    }
-
-    /// Sends all bytes. Keeps bytes received meanwhile: a server may stop reading until the client reads.
-    async fn say(
-        &self,
-        link: &mut OpenedConnection<D::Line>,
-        bytes: &[u8],
-        call: &mut Call<'_, T::Timer>,
-    ) -> Result<(), Stopped> {
-        self.spell(Side::User, bytes);
-        let mut written = 0;
-        while written < bytes.len() {
-            let turn = poll_fn(|cx| {
-                let wrote = link.connection.poll_write_turn(cx, bytes, &mut written);
-                if wrote.is_pending() && link.rest.len() < READ_BYTES {
-                    let space = &mut *self.read.borrow_mut();
-                    if let Poll::Ready(Ok(count @ 1..)) = link.connection.poll_read(cx, space) {
-                        link.rest.extend_from_slice(&space[..count]);
-                        link.silence.hear(self.time.now());
-                        call.came += count as u64;
-                        cx.waker().wake_by_ref();
-                    }
-                }
-                or_late(call.deadline, cx, wrote)
-            });
-            match turn.await {
-                Some(Ok(())) => {}
-                Some(Err(error)) => return Err(Stopped::Broken(error)),
-                None => {
-                    link.owed.extend_from_slice(&bytes[written..]);
-                    return Err(Stopped::Late);
-                }
-            }
-            if written < bytes.len() {
-                // Let other users, their timers, and their responses run first.
-                tokio::task::yield_now().await;
-            }
-        }
-        Ok(())
-    }
-
-    /// Reports these bytes to the tap, as readable text.
-    pub(super) fn spell(&self, side: Side, bytes: &[u8]) {
-        let Some(tap) = self.tap.as_ref().filter(|_| !bytes.is_empty()) else {
-            return;
-        };
-        let text = self.dialogue.spell(side, bytes);
-        if !text.is_empty() {
-            tap.spoke(self.time.now(), side, &text);
-        }
-    }
-
-    /// Reads until there is something to do.
-    fn poll_turn(
-        &self,
-        cx: &mut Context<'_>,
-        link: &mut OpenedConnection<D::Line>,
-        (talk, out): (&mut D::ExchangeState, &mut Out),
-        call: &mut Call<'_, T::Timer>,
-    ) -> Poll<Result<Turn, Stopped>> {
-        let space = &mut *self.read.borrow_mut();
-        loop {
-            let anew = std::mem::take(&mut call.anew);
-            let fresh = match link.rest.is_empty() || !anew {
-                true => match ready!(link.connection.poll_read(cx, space)) {
-                    Ok(0) => {
-                        let end = io::ErrorKind::UnexpectedEof.into();
-                        return Poll::Ready(Err(Stopped::Broken(end)));
-                    }
-                    Ok(count) => &space[..count],
-                    Err(error) => return Poll::Ready(Err(Stopped::Broken(error))),
-                },
-                // The bytes arrived during a send, or after the previous response.
-                false => &[][..],
-            };
-            let now = self.time.now();
-            if !fresh.is_empty() {
-                link.silence.hear(now);
-            }
-            call.first.get_or_insert(now);
-            call.came += fresh.len() as u64;
-            if call.came > self.limits.max_response_bytes {
-                let most = self.limits.max_response_bytes;
-                let what = format!("the answer has more than {most} bytes");
-                return Poll::Ready(Err(Stopped::Fault(what)));
-            }
-            let fed = self.feed(link, (talk, out), fresh);
-            call.has_heard(out.messages, now);
-            match fed {
-                Ok(Turn::Listen) if out.say.is_empty() => {}
-                Ok(turn) => return Poll::Ready(Ok(turn)),
-                Err(what) => return Poll::Ready(Err(Stopped::Fault(what))),
-            }
-        }
-    }
-
-    /// Runs one turn with the received bytes, and keeps the bytes that it doesn't consume.
-    fn feed(
-        &self,
-        link: &mut OpenedConnection<D::Line>,
-        (talk, out): (&mut D::ExchangeState, &mut Out),
-        fresh: &[u8],
-    ) -> Result<Turn, String> {
-        let OpenedConnection { line, rest, .. } = link;
-        let is_kept = !rest.is_empty();
-        if is_kept {
-            rest.extend_from_slice(fresh);
-        }
-        let all = if is_kept { &rest[..] } else { fresh };
-        let mut heard = all;
-        let turn = self.dialogue.turn(line, talk, &mut heard, out);
-        let taken = all.len() - heard.len();
-        self.spell(Side::Server, &all[..taken]);
-        if is_kept {
-            rest.drain(..taken);
-        } else {
-            rest.extend_from_slice(&fresh[taken..]);
-        }
-        turn
-    }
-
     pub(super) fn count(&self, change: impl FnOnce(&mut ClientCounts)) {
         let mut counts = self.counts.get();
         change(&mut counts);
@@ -464,22 +301,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             desks.push(desk);
         }
     }
-}
 
-/// Returns the error class and the message for a stopped exchange.
-fn failed(stopped: &Stopped) -> (ErrorClass, String) {
-    match stopped {
-        Stopped::Late => (ErrorClass::Timeout, "no whole answer in time".to_owned()),
-        Stopped::Broken(error) => {
-            let error = tls::in_words(error);
-            let text = format!("the connection ended before the answer was whole: {error}");
-            (ErrorClass::Reset, text)
-        }
-        Stopped::Fault(what) => (ErrorClass::Check, what.clone()),
-    }
-}
-
-impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Sends the request on the session's connection, or on a new one.
     async fn answered(
         &self,
@@ -651,7 +473,7 @@ impl<D: Dialogue, T: Time> Client for DialogueClient<D, T> {
     }
 
     fn poll_idle(&self, session: &mut DialogueSession<D>, cx: &mut Context<'_>) {
-        if D::SAYS_MESSAGES
+        if D::READS_BETWEEN
             && let Some(link) = &mut session.link
             && !self.attend(link, cx)
         {

@@ -19,6 +19,7 @@
 //!   ([`Dialogue::give_up`]) keeps the connection after a request's own deadline.
 
 mod client;
+mod converse;
 mod idle;
 mod judged;
 mod session;
@@ -50,6 +51,15 @@ pub trait Dialogue: 'static {
     /// Whether a response has one or several messages, each with its arrival time, and whether the server may send
     /// unrequested messages between requests. The client keeps those for the next request.
     const SAYS_MESSAGES: bool = false;
+
+    /// Whether the client reads between requests, and keeps unrequested bytes for the next request. Otherwise they end
+    /// the use of the connection.
+    const READS_BETWEEN: bool = Self::SAYS_MESSAGES;
+
+    /// The transport of its connections.
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
 
     /// Prepares what is sent on a new connection before the first request, from the user's variables.
     ///
@@ -85,6 +95,17 @@ pub trait Dialogue: 'static {
 
     /// Returns the request's own time limit, if it has one; never above the general limit.
     fn patience(&self, _request: RequestId) -> Option<Duration> {
+        None
+    }
+
+    /// Returns the time without further bytes that ends the response, if that is its end. The client then calls
+    /// [`Dialogue::ended`].
+    fn quiet_after(&self, _talk: &Self::ExchangeState) -> Option<Duration> {
+        None
+    }
+
+    /// Returns the reply if the response is whole at this end, which its bytes don't show.
+    fn ended(&self, _talk: &mut Self::ExchangeState, _out: &mut Out, _end: End) -> Option<Reply> {
         None
     }
 
@@ -164,6 +185,24 @@ pub enum StreamEnd {
     Broken(String),
     /// The received bytes are not of this protocol.
     Fault(String),
+}
+
+/// The transport of a protocol's connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream of bytes, with TLS if the server's address says so.
+    Tcp,
+    /// Datagrams from a socket of each user's own. Each turn reads one; a dialogue consumes all of it.
+    Udp,
+}
+
+/// An end of a response that its bytes don't show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The server has closed the connection.
+    Connection,
+    /// Nothing has arrived for [`Dialogue::quiet_after`].
+    Silence,
 }
 
 /// The output of a turn.

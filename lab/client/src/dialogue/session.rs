@@ -1,10 +1,13 @@
-//! The state of a user between requests, and the state of a request.
+//! The state of a user between requests, the state of a request, and its end.
 
-use super::{Dialogue, Out};
+use std::io;
+
+use super::{Dialogue, Out, Reply};
 use crate::connection::Connection;
-use crate::exchange::RequestId;
+use crate::exchange::{ErrorClass, RequestId};
 use crate::silence::Silence;
 use crate::streams::HeldConnection;
+use crate::tls;
 
 /// What is kept of a user between requests.
 pub struct DialogueSession<D: Dialogue> {
@@ -43,6 +46,20 @@ pub(super) struct OpenedConnection<L> {
     pub(super) ended: bool,
 }
 
+impl<L: Default> OpenedConnection<L> {
+    /// Returns a connection on which nothing was sent yet.
+    pub(super) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            line: L::default(),
+            rest: Vec::new(),
+            owed: Vec::new(),
+            silence: Silence::default(),
+            ended: false,
+        }
+    }
+}
+
 /// The buffers of an exchange; exchanges reuse them one after the other.
 #[derive(Default)]
 pub(super) struct ExchangeBuffers<K> {
@@ -72,5 +89,32 @@ impl<L: Default, M> SharedSlot<L, M> {
             line: L::default(),
             made: None,
         })
+    }
+}
+
+/// Why an exchange ended without its response.
+pub(super) enum Stopped {
+    Late,
+    Broken(io::Error),
+    Fault(String),
+}
+
+/// How a part of an exchange ended.
+pub(super) enum Ended {
+    Done(Reply),
+    /// TLS is due.
+    Secure,
+}
+
+/// Returns the error class and the message for a stopped exchange.
+pub(super) fn failed(stopped: &Stopped) -> (ErrorClass, String) {
+    match stopped {
+        Stopped::Late => (ErrorClass::Timeout, "no whole answer in time".to_owned()),
+        Stopped::Broken(error) => {
+            let error = tls::in_words(error);
+            let text = format!("the connection ended before the answer was whole: {error}");
+            (ErrorClass::Reset, text)
+        }
+        Stopped::Fault(what) => (ErrorClass::Check, what.clone()),
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::client::{Call, DialogueClient};
 use super::session::{ExchangeBuffers, UserSlot};
-use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams};
+use super::{Dialogue, Out, Reply, StreamEnd, StreamSlot, Streams, Transport};
 use crate::exchange::{ErrorClass, EventTimes, FailedRequest, Phase, Phases, Sizes};
 use crate::streams::Link;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
@@ -225,7 +225,7 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         let timeout = nanos(self.limits.connect_timeout);
         let connected = self.time.now().saturating_add(timeout);
         deadline.set(ends.min(connected));
-        let connection = self.reach(deadline, phases).await?;
+        let connection = self.reach(deadline, Transport::Tcp, phases).await?;
         let began = self.time.now();
         let (link, _) = Link::begin(&self.builder, connection)
             .await

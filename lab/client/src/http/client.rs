@@ -27,13 +27,13 @@ use crate::exchange::{Made, Phase, Phases, RequestId, Sizes, Unmade};
 use crate::parts::{Parts, WholeAnswer};
 use crate::resolve::Resolve;
 use crate::server::{Limits, Server};
-use crate::sources::Sources;
 use crate::streams::{Sharing, builder};
 use crate::tap::Tap;
 use crate::time::{Nanos, Time, Timer, nanos, or_late, within};
 use crate::tls::{self, Tls, TlsError};
-use crate::version::{Offer, Protocol, Version};
 use lab_units::BaseUrl;
+use lab_units::Sources;
+use lab_units::{Offer, Protocol, Version};
 
 /// The size of the read buffer that all connections of a worker share.
 const READ_BYTES: usize = 64 << 10;

@@ -6,7 +6,7 @@ use super::client::HttpClient;
 use super::session::{HttpSession, Shares};
 use crate::streams::Sharing;
 use crate::time::Time;
-use crate::version::{Offer, Version};
+use lab_units::{Offer, Version};
 
 impl<T: Time> HttpClient<T> {
     /// Returns the connections that a parallel session shares with others. If the server chooses the version, one

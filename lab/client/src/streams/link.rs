@@ -277,8 +277,8 @@ mod tests {
     use super::*;
     use crate::connection::Route;
     use crate::exchange::Phases;
-    use crate::sources::Sources;
     use crate::time::tokios::TokioTime;
+    use lab_units::Sources;
 
     /// Allows one request at once; responds only to requests without a body.
     async fn one_at_once(listener: TcpListener) -> Result<(), ::h2::Error> {

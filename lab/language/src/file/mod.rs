@@ -7,8 +7,10 @@ mod answer;
 mod content;
 mod keys;
 mod measure;
+mod mqtt;
 mod parallel;
 mod protocol;
+mod raw;
 mod request;
 mod retry;
 mod rows;
@@ -23,10 +25,14 @@ pub(crate) use keys::KeyFile;
 pub(crate) use measure::MeasureFile;
 #[cfg(test)]
 use measure::NumberFile;
+#[cfg(test)]
+use mqtt::SubscriptionFile;
+pub(crate) use mqtt::{MqttFile, PublishFile, SubscribeFile};
 pub(crate) use parallel::{EachFile, ParallelFile};
 #[cfg(test)]
 use protocol::CallFile;
 pub(crate) use protocol::{MailFile, ProtocolFile, SpeakingFile, StatementFile};
+pub(crate) use raw::{BytesFile, EndFile, NumberedEndFile, RawFile, SendFile};
 pub use request::BasicFile;
 pub(crate) use request::{EventsFile, RequestFile, RequestItem};
 pub(crate) use retry::RetryFile;

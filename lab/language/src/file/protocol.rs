@@ -25,7 +25,8 @@ pub(crate) enum ProtocolFile {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub(crate) struct SpeakingFile {
-    /// The name: `grpc`, `http`, `imap`, `postgresql`, `redis`, `smtp`, `websocket`.
+    /// The name: `grpc`, `http`, `imap`, `mqtt`, `postgresql`, `redis`, `smtp`, `tcp`, `udp`,
+    /// `websocket`.
     #[schemars(with = "String")]
     pub(crate) name: At<Scalar>,
     /// For WebSocket: the path of the handshake. Default: `/`.
@@ -44,6 +45,13 @@ pub(crate) struct SpeakingFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub(crate) subprotocol: Option<At<Scalar>>,
+    /// For MQTT: `5` or `3.1.1`. Default: `5`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<At<Scalar>>,
+    /// For MQTT: the client's name, which differs for each user: `sensor-{{ index }}`. Default: the broker chooses one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) client_id: Option<At<Scalar>>,
     /// The user name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -143,6 +151,8 @@ impl Decode for ProtocolFile {
         let descriptors = fields.optional("descriptors", problems);
         let headers = fields.optional("headers", problems);
         let subprotocol = fields.optional("subprotocol", problems);
+        let version = fields.optional("version", problems);
+        let client_id = fields.optional("client_id", problems);
         let username = fields.optional("username", problems);
         let password = fields.optional("password", problems);
         let database = fields.optional("database", problems);
@@ -154,6 +164,8 @@ impl Decode for ProtocolFile {
             descriptors,
             headers: headers.unwrap_or_default(),
             subprotocol,
+            version,
+            client_id,
             username,
             password,
             database,

@@ -6,7 +6,9 @@ use serde::Serialize;
 use super::answer::ExpectFile;
 use super::content::{ContentFile, PartFile};
 use super::measure::MeasureFile;
+use super::mqtt::MqttFile;
 use super::protocol::{CallFile, MailFile, StatementFile};
+use super::raw::RawFile;
 use super::shapes::{Count, Size, Time};
 use super::sign::SignFile;
 use crate::error::Problems;
@@ -47,6 +49,12 @@ pub(crate) struct RequestFile {
     /// For gRPC.
     #[serde(flatten)]
     pub(crate) call: CallFile,
+    /// For TCP and UDP.
+    #[serde(flatten)]
+    pub(crate) raw: RawFile,
+    /// For MQTT.
+    #[serde(flatten)]
+    pub(crate) mqtt: MqttFile,
     /// Headers; for gRPC, metadata.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -188,6 +196,8 @@ impl RequestFile {
             mail: fields.optional("mail", problems),
             statement: StatementFile::from_fields(fields, problems),
             call: CallFile::from_fields(fields, problems),
+            raw: RawFile::from_fields(fields, problems),
+            mqtt: MqttFile::from_fields(fields, problems),
             headers: fields.optional("headers", problems).unwrap_or_default(),
             cookies: fields.optional("cookies", problems).unwrap_or_default(),
             json: fields.optional("json", problems),
@@ -225,12 +235,17 @@ impl RequestFile {
             PartFile::Full(field) => field.value.file.as_ref(),
             PartFile::Text(_) => None,
         });
-        of_parts.chain(self.body.as_ref().map(|body| &body.value.file))
+        let body = self.body.as_ref().map(|body| &body.value.file);
+        of_parts
+            .chain(body)
+            .chain(self.raw.file())
+            .chain(self.mqtt.file())
     }
 
     /// Returns true if another key than `request` defines what is sent.
     pub(crate) fn has_no_line(&self) -> bool {
-        self.mail.is_some() || self.statement.place().is_some()
+        let of_bytes = self.raw.place().or(self.mqtt.place());
+        self.mail.is_some() || self.statement.place().or(of_bytes).is_some()
     }
 
     /// Returns true if a step has no key of a request, except `sign` and `auth`, which are defaults of the requests

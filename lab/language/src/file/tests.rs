@@ -286,6 +286,8 @@ fn protocol() -> impl Strategy<Value = ProtocolFile> {
                         descriptors,
                         headers,
                         subprotocol,
+                        version: None,
+                        client_id: None,
                         username,
                         password,
                         database,
@@ -300,6 +302,7 @@ prop_compose! {
     fn request()(
         (request, name, mail) in (option::of(scalar()), option::of(scalar()), option::of(mail().prop_map(at).boxed())),
         (statement, call) in (statement().boxed(), call().boxed()),
+        (raw, mqtt) in (raw().boxed(), mqtt().boxed()),
         (headers, cookies) in (table(scalar()).boxed(), table(scalar()).boxed()),
         json in option::of(body()).boxed(),
         form in option::of(table(scalar()).prop_map(at)).boxed(),
@@ -316,10 +319,74 @@ prop_compose! {
         RequestFile {
             sign: None,
             auth: None,
-            request, name, mail, statement, call, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
+            request, name, mail, statement, call, raw, mqtt, headers, cookies, json, form, bytes, xml, text, multipart, body, basic_auth, expect, capture, compressed,
             timeout, follow, events, measure,
         }
     }
+}
+
+fn raw() -> impl Strategy<Value = RawFile> {
+    let forms = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    let bytes = forms.prop_map(|(text, hex, file)| BytesFile { text, hex, file });
+    let send = prop_oneof![
+        scalar().prop_map(SendFile::Text),
+        bytes.prop_map(|bytes| SendFile::Full(Box::new(bytes))),
+    ];
+    let numbers = (
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+        option::of(scalar()),
+    );
+    let numbered = numbers.prop_map(|(bytes, length, at, plus, silence)| NumberedEndFile {
+        bytes,
+        length,
+        at,
+        plus,
+        silence,
+    });
+    let read = prop_oneof![
+        scalar().prop_map(EndFile::Word),
+        numbered.prop_map(|end| EndFile::Full(Box::new(end))),
+    ];
+    (option::of(send.prop_map(at)), option::of(read.prop_map(at)))
+        .prop_map(|(send, read)| RawFile { send, read })
+}
+
+fn mqtt() -> impl Strategy<Value = MqttFile> {
+    let numbers = (option::of(scalar()), option::of(scalar()));
+    let publish = (scalar(), option::of(scalar()), numbers);
+    let publish = publish.prop_map(|(topic, text, (qos, retain))| PublishFile {
+        topic,
+        bytes: BytesFile {
+            text,
+            ..BytesFile::default()
+        },
+        qos,
+        retain,
+    });
+    let full = (one_or_many(), option::of(scalar()));
+    let full = full.prop_map(|(topics, qos)| SubscriptionFile { topics, qos });
+    let subscribe = prop_oneof![
+        one_or_many().prop_map(SubscribeFile::Topics),
+        full.prop_map(|full| SubscribeFile::Full(Box::new(full))),
+    ];
+    let rest = (option::of(one_or_many()), option::of(scalar()));
+    let first = (
+        option::of(publish.prop_map(at)),
+        option::of(subscribe.prop_map(at)),
+    );
+    (first, rest).prop_map(|((publish, subscribe), (unsubscribe, receive))| MqttFile {
+        publish,
+        subscribe,
+        unsubscribe,
+        receive,
+    })
 }
 
 fn measure() -> impl Strategy<Value = MeasureFile> {

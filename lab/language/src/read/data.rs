@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lab_workload::{Data, Each, PASSWORD, Slot, Table, TableError};
 
-use super::files::{Files, open, sibling_path};
+use super::files::{Files, open};
 use super::names::{parsed, switch};
 use super::variable::{RESERVED, is_word};
 use crate::error::Problems;
@@ -12,6 +12,7 @@ use crate::file::{DataFile, RowsFile};
 use crate::source::Span;
 use crate::units;
 use lab_units::parts::{At, Scalar};
+use lab_units::source::sibling_path;
 
 /// Reads the rows that a workload names; `None` if a problem was reported.
 pub(super) fn data(

@@ -7,10 +7,11 @@ use lab_workload::{Descriptors, MAX_DESCRIPTOR_BYTES};
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
-use super::files::{Files, open, read_all, sibling_path};
+use super::files::{Files, open, read_all};
 use crate::error::Problems;
 use crate::file::{ProtocolFile, WorkloadFile};
 use lab_units::parts::{At, OneOrMany, Scalar};
+use lab_units::source::sibling_path;
 
 /// Maximum `.proto` files, including imports.
 const MAX_FILES: usize = 1_000;

@@ -9,6 +9,7 @@ use crate::node::{self, Node, Value};
 use crate::source::Span;
 use lab_units::decode::Decode;
 use lab_units::parts::{At, Scalar};
+use lab_units::source::sibling_path;
 
 /// The source of files. Paths use `/` and may start with `..`.
 pub trait Files {
@@ -136,27 +137,6 @@ pub(super) fn read_all(bytes: &dyn Bytes, most: usize) -> Result<Vec<u8>, String
     Ok(all)
 }
 
-/// Resolves a path written in the file `from`, relative to the base of `from`.
-#[must_use]
-pub fn sibling_path(from: &str, path: &str) -> String {
-    let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
-    if path.starts_with('/') {
-        return path.to_owned();
-    }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in folder.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    let root = if from.starts_with('/') { "/" } else { "" };
-    format!("{root}{}", parts.join("/"))
-}
-
 /// Returns the first of several paths at which a file named in the study exists.
 pub fn first_file(
     what: &str,
@@ -215,6 +195,3 @@ pub(super) fn environment(
     problems.push(problem);
     None
 }
-
-#[cfg(test)]
-mod tests;

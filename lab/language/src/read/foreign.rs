@@ -36,7 +36,14 @@ impl Compiler<'_> {
         let call = call.filter(|_| !matches!(self.speech, Speech::Grpc { .. }));
         let close = file.call.close.as_ref().map(|at| ("close", &at.span));
         let close = close.filter(|_| !matches!(self.speech, Speech::WebSocket { .. }));
+        let raw = file.raw.place();
+        let raw = raw.filter(|_| !matches!(self.speech, Speech::Tcp | Speech::Udp));
+        let raw = raw.map(|(key, place)| (key, place, "TCP or UDP", "tcp"));
+        let mqtt = file.mqtt.place();
+        let mqtt = mqtt.filter(|_| !matches!(self.speech, Speech::Mqtt { .. }));
+        let raw = raw.or(mqtt.map(|(key, place)| (key, place, "MQTT", "mqtt")));
         let call = call.map(|(key, place)| (key, place, "gRPC", "grpc"));
+        let call = call.or(raw);
         let call = call.or(close.map(|(key, place)| (key, place, "WebSocket", "websocket")));
         let (key, place, whose, name) = match (mail, sql, call) {
             (Some(mail), ..) => ("mail", &mail.span, "SMTP", "smtp"),
@@ -55,6 +62,14 @@ impl Compiler<'_> {
             Speech::Postgres { .. } => (
                 "a request of PostgreSQL is a `query`",
                 "write `query: SELECT …` in its place",
+            ),
+            Speech::Mqtt { .. } => (
+                "a request of MQTT has no line",
+                "write `publish`, `subscribe`, or `receive` in its place",
+            ),
+            Speech::Tcp | Speech::Udp => (
+                "a request of TCP or UDP has no line",
+                "write `send` in its place: `send: \"PING\\r\\n\"`",
             ),
             _ => (
                 "a request of SMTP is a `mail`",

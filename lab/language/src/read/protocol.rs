@@ -7,8 +7,8 @@ use super::foreign::{STATUS, part_of_web};
 use super::names::unknown_name;
 use super::request::Compiler;
 use super::words::words;
-use crate::file::WorkloadFile;
-use crate::file::{MailFile, ProtocolFile, RequestFile, SpeakingFile};
+use crate::file::{MailFile, ProtocolFile, RequestFile, SpeakingFile, WorkloadFile};
+use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar};
@@ -18,9 +18,12 @@ const NAMES: &[&str] = &[
     "grpc",
     "http",
     "imap",
+    "mqtt",
     "postgresql",
     "redis",
     "smtp",
+    "tcp",
+    "udp",
     "websocket",
 ];
 
@@ -42,15 +45,15 @@ impl Compiler<'_> {
         if !["websocket", "grpc"].contains(&name_text.trim()) {
             self.refuse_handshake(sign_in)?;
         }
+        if name_text.trim() != "mqtt" {
+            self.refuse_client(sign_in)?;
+        }
+        if name_text.trim() != "http" && NAMES.contains(&name_text.trim()) {
+            self.refuse_web(file)?;
+        }
         match name_text.trim() {
-            "grpc" => {
-                self.refuse_web(file)?;
-                self.grpc(&protocol.span, sign_in)
-            }
-            "websocket" => {
-                self.refuse_web(file)?;
-                self.websocket(sign_in)
-            }
+            "grpc" => self.grpc(&protocol.span, sign_in),
+            "websocket" => self.websocket(sign_in),
             "http" => match sign_in {
                 None => Some(Speech::Http),
                 Some(_) => self.refuse(
@@ -59,14 +62,12 @@ impl Compiler<'_> {
                 ),
             },
             "redis" => {
-                self.refuse_web(file)?;
                 if let Some(at) = sign_in.and_then(|file| file.starttls.as_ref()) {
                     return self.refuse(&at.span, "Redis knows no `starttls`");
                 }
                 self.sign_in(sign_in).map(Speech::Redis)
             }
             known @ ("smtp" | "imap") => {
-                self.refuse_web(file)?;
                 if let Some(at) = sign_in.and_then(|file| file.database.as_ref()) {
                     return self.refuse(&at.span, "servers of mail know no `database`");
                 }
@@ -76,16 +77,9 @@ impl Compiler<'_> {
                     _ => Speech::Imap { sign_in, starttls },
                 })
             }
-            "postgresql" => {
-                self.refuse_web(file)?;
-                let (sign_in, starttls) = self.secured(sign_in)?;
-                if sign_in.username.is_none() {
-                    let message = "PostgreSQL lets nobody in who has no name";
-                    let help = "write `protocol: { name: postgresql, username: … }`";
-                    return self.refuse_here(&protocol.span, message, help);
-                }
-                Some(Speech::Postgres { sign_in, starttls })
-            }
+            "postgresql" => self.postgres(&protocol.span, sign_in),
+            "mqtt" => self.mqtt(sign_in),
+            "tcp" | "udp" => self.plain(name, sign_in),
             other => {
                 let (message, help) = unknown_name("protocol", other, NAMES);
                 let text = name.text();
@@ -95,8 +89,19 @@ impl Compiler<'_> {
         }
     }
 
+    /// Reads the connections of PostgreSQL.
+    fn postgres(&mut self, place: &Span, file: Option<&SpeakingFile>) -> Option<Speech> {
+        let (sign_in, starttls) = self.secured(file)?;
+        if sign_in.username.is_none() {
+            let message = "PostgreSQL lets nobody in who has no name";
+            let help = "write `protocol: { name: postgresql, username: … }`";
+            return self.refuse_here(place, message, help);
+        }
+        Some(Speech::Postgres { sign_in, starttls })
+    }
+
     /// Reads the sign-in, and whether TLS precedes it.
-    fn secured(&mut self, file: Option<&SpeakingFile>) -> Option<(SignIn, bool)> {
+    pub(super) fn secured(&mut self, file: Option<&SpeakingFile>) -> Option<(SignIn, bool)> {
         let starttls = file.and_then(|file| file.starttls.as_ref());
         let starttls = starttls.map(|at| self.setting("starttls", at, units::switch));
         let sign_in = self.sign_in(file);

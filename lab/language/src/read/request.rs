@@ -15,11 +15,11 @@ use super::names::transposed;
 use super::{body, capture, variable};
 use crate::error::{Problem, Problems};
 use crate::file::{ExpectFile, RequestFile};
-use crate::setting::Setting;
 use crate::source::Span;
 use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar, Table};
+use lab_units::setting::Setting;
 use lab_workload::Parameters as Cell;
 
 /// Maximum redirects that a request follows: browsers stop after 20.
@@ -212,7 +212,11 @@ impl Compiler<'_> {
             Speech::Grpc { descriptors, .. } => self.call(line, file, descriptors),
             Speech::Redis(_) => self.command(line, file),
             Speech::Imap { .. } => self.typed_line(line, file),
-            Speech::Smtp { .. } | Speech::Postgres { .. } => self.refuse_line(line),
+            Speech::Smtp { .. }
+            | Speech::Postgres { .. }
+            | Speech::Mqtt { .. }
+            | Speech::Tcp
+            | Speech::Udp => self.refuse_line(line),
         }
     }
 
@@ -227,6 +231,8 @@ impl Compiler<'_> {
             _ if is_message => self.message(None, file),
             mail => self.refuse_foreign(file).and_then(|()| match mail {
                 Some(mail) => self.mail(&mail.value, file),
+                None if file.raw.place().is_some() => self.raw(&file.raw, file),
+                None if file.mqtt.place().is_some() => self.mqtt_request(&file.mqtt, file),
                 None => self.statement(&file.statement, file),
             }),
         };

@@ -7,11 +7,12 @@ use lab_script::{Program, Variables};
 use lab_scripted::session_of;
 use lab_workload::{InputName, Inputs, Scripted, Session, looks_secret};
 
-use super::files::{Environment, Files, open, read_all, sibling_path, unreadable};
+use super::files::{Environment, Files, open, read_all, unreadable};
 use crate::error::{LoadError, Problem, Problems};
 use crate::file::WorkloadFile;
 use crate::source::{SourceFile, Span, offset};
 use lab_units::parts::{At, Scalar};
+use lab_units::source::sibling_path;
 
 /// Longest file of a script.
 const MAX_FILE: usize = 64 << 20;

@@ -20,8 +20,8 @@ use crate::connection::Connection;
 use crate::exchange::{ErrorClass, Phase};
 use crate::streams::{HeldConnection, Link, StreamSlot};
 use crate::time::{Nanos, Time, Timer, or_late, within};
-use crate::version::{Offer, Version};
 use lab_units::BaseUrl;
+use lab_units::{Offer, Version};
 
 /// The part of a response received so far.
 #[derive(Default)]

@@ -1,9 +1,10 @@
 //! A setting in raw form, and its value in one cell.
 
-use lab_workload::{Parameters as Cell, Template};
+use lab_template::level::Parameters as Cell;
+use lab_template::template::Template;
 
+use crate::parts::{At, Scalar};
 use crate::text_error::TextError;
-use lab_units::parts::{At, Scalar};
 
 /// A setting as written: its key, its text, and its place.
 #[derive(Debug, Clone)]

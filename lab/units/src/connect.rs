@@ -3,12 +3,12 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use lab_workload::{Level, Parameters as Cell};
+use lab_template::level::{Level, Parameters as Cell};
 use serde::{Deserialize, Serialize};
 
 use crate::setting::{CellError, Optional, Setting};
 use crate::text_error::TextError;
-use crate::{AddressRange, servers, sibling_path, units};
+use crate::{AddressRange, servers, source::sibling_path, units};
 
 /// Replaced by the folder of a trial when the trial starts.
 const SCRATCH: &str = "{{ scratch }}";

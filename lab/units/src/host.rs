@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use lab_workload::Parameters as Cell;
+use lab_template::level::Parameters as Cell;
 use serde::{Deserialize, Serialize};
 
+use crate::agents;
 use crate::machine::{self, CPU_LATENCY, Cpus};
 use crate::setting::{CellError, Optional, Setting};
-use crate::{FilesystemSpec, StorageTemplate, agents};
+use crate::storage::{FilesystemSpec, StorageTemplate};
 
 /// Settings of the system's host in a trial, for any system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Settings as templates, each with its place.
 
-use lab_units::error::Problems;
-use lab_units::parts::{At, Scalar};
-use lab_units::source::Span;
-use lab_workload::Template;
+use crate::error::Problems;
+use crate::parts::{At, Scalar};
+use crate::source::Span;
+use lab_template::template::Template;
 
 use crate::setting::Setting;
 

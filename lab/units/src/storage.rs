@@ -1,16 +1,16 @@
 //! Location of a system's data: a folder, or a file system created for each trial. In raw form, with references to
 //! factors, and resolved in one cell.
 
-use lab_workload::Parameters as Cell;
+use lab_template::level::Parameters as Cell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::decode::{Container, Decode, Fields};
 use crate::error::Problems;
 use crate::machine::{self, Filesystem};
 use crate::node::{Node, Value};
+use crate::parts::{At, Scalar};
 use crate::setting::{CellError, Optional, Setting};
-use lab_units::decode::{Container, Decode, Fields};
-use lab_units::parts::{At, Scalar};
 
 /// The location of a system's data in each trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

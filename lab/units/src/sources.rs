@@ -30,7 +30,8 @@ impl Sources {
 
     /// Returns the local address of the next connection to a server. `None` if the system chooses, as it does if no
     /// address is of the server's family.
-    pub(crate) fn next(&self, server: IpAddr) -> Option<IpAddr> {
+    #[must_use]
+    pub fn next(&self, server: IpAddr) -> Option<IpAddr> {
         let turns = self.0.as_ref()?;
         let addresses = &turns.addresses;
         let first = turns.next.fetch_add(1, Ordering::Relaxed);

@@ -1,0 +1,106 @@
+//! Acknowledgements and messages that a broker sends in an unusual order.
+
+use lab_client::dialogue::{Dialogue as _, Out, Turn};
+
+use super::*;
+
+/// A dialogue of version 5 without requests.
+fn mqtt() -> Mqtt {
+    Mqtt {
+        is_five: true,
+        sign_in: SignIn::default(),
+        client_id: None,
+        requests: Vec::new(),
+    }
+}
+
+/// A request that publishes at this quality of service.
+fn publishing(qos: u8) -> MqttExchange {
+    MqttExchange {
+        first: kind::PUBLISH << 4 | qos << 1,
+        before: b"\0\x01t".to_vec(),
+        after: b"\0hi".to_vec(),
+        qos,
+        ..MqttExchange::default()
+    }
+}
+
+/// Starts a request and passes these bytes; returns the turn and the bytes sent after the request.
+fn answered(talk: &mut MqttExchange, bytes: &[u8]) -> (Result<Turn, String>, Vec<u8>) {
+    let (mut line, mut out) = (MqttLine::default(), Out::default());
+    let started = mqtt().turn(&mut line, talk, &mut &[][..], &mut out);
+    assert_eq!(started, Ok(Turn::Listen));
+    out.say.clear();
+    let turn = mqtt().turn(&mut line, talk, &mut &bytes[..], &mut out);
+    (turn, out.say)
+}
+
+#[test]
+fn only_acknowledgements_of_its_own_kind_complete_a_request() {
+    let done = || Ok(Turn::Done(Reply::default()));
+    assert_eq!(answered(&mut publishing(1), b"\x40\x02\0\x01").0, done());
+    let (turn, say) = answered(&mut publishing(2), b"\x50\x02\0\x01");
+    assert_eq!((turn, &say[..]), (Ok(Turn::Listen), &b"\x62\x02\0\x01"[..]));
+    for (qos, bytes) in [
+        (1, &b"\x70\x02\0\x01"[..]),
+        (2, b"\x40\x02\0\x01"),
+        (1, b"\x90\x04\0\x01\0\0"),
+    ] {
+        let (turn, _) = answered(&mut publishing(qos), bytes);
+        assert!(turn.is_err(), "{bytes:?}: {turn:?}");
+    }
+    // The acknowledgement of an earlier request.
+    let (turn, _) = answered(&mut publishing(1), b"\x40\x02\0\x09");
+    assert_eq!(turn, Ok(Turn::Listen));
+}
+
+#[test]
+fn late_acknowledgement_of_quality_2_is_released() {
+    let mut say = Vec::new();
+    let mut line = MqttLine::default();
+    assert!(mqtt().overhear(&mut line, &mut &b"\x50\x02\0\x07"[..], &mut say));
+    assert_eq!(say, b"\x62\x02\0\x07");
+    say.clear();
+    let refused = b"\x50\x03\0\x07\x87";
+    assert!(mqtt().overhear(&mut line, &mut &refused[..], &mut say));
+    assert_eq!(say, b"");
+}
+
+#[test]
+fn broker_that_disconnects_refuses_the_request() {
+    let (turn, _) = answered(&mut publishing(1), b"\xe0\x02\x97\0");
+    let Ok(Turn::Done(reply)) = turn else {
+        panic!("{turn:?}");
+    };
+    assert!(reply.ends);
+    assert!(reply.refused.unwrap_or_default().contains("quota exceeded"));
+    let mut line = MqttLine::default();
+    let is_usable = mqtt().overhear(&mut line, &mut &b"\xe0\x01\x8b"[..], &mut Vec::new());
+    assert!(!is_usable);
+}
+
+#[test]
+fn unread_messages_are_bounded() {
+    let mut line = MqttLine::default();
+    for number in 0..=MAX_UNREAD {
+        line.keep("t", number.to_string().as_bytes());
+    }
+    let mut body = Vec::new();
+    assert!(line.take("t", &mut body));
+    assert_eq!(
+        (body.as_slice(), line.unread.len()),
+        (&b"1"[..], MAX_UNREAD - 1)
+    );
+    line.keep("t", &vec![0; MAX_UNREAD_BYTES]);
+    assert_eq!((line.unread.len(), line.unread_bytes), (0, 0));
+}
+
+#[test]
+fn credentials_are_not_spelled() {
+    let mut packet = Vec::new();
+    put(&mut packet, kind::CONNECT << 4, |out| {
+        put_text(out, b"MQTT");
+        put_text(out, b"sesame");
+    });
+    assert_eq!(mqtt().spell(Side::User, &packet), "CONNECT");
+}
