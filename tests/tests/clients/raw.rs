@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -265,11 +265,15 @@ session:
     let url = format!("udp://127.0.0.1:{closed}");
     let (shown, code) = tried(folder.path(), &study(&url, ""), workload);
     assert!(code != Some(0) && shown.contains("refused"), "{shown}");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let secure = format!("tls://{}", listener.local_addr().expect("an address"));
     for (url, protocol, why) in [
-        (&*url, "protocol: tcp", "`protocol: udp` can use"),
-        ("tls://127.0.0.1:1", "protocol: udp", "has no TLS"),
+        (&url, "protocol: tcp", "`protocol: udp` can use"),
+        (&secure, "protocol: udp", "has no TLS"),
     ] {
-        let workload = format!("workload: it\n{protocol}\nsession:\n  steps:\n    - send: hello\n");
+        let workload = format!(
+            "workload: it\n{protocol}\nsession:\n  steps:\n    - step: A\n      send: hello\n"
+        );
         let (shown, code) = tried(folder.path(), &study(url, ""), &workload);
         assert!(code != Some(0) && shown.contains(why), "{shown}");
     }
