@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lab_workload::timing::{SessionChoice, TimingStream};
-use lab_workload::{LoadKind, Retry, TraceContext, UserScope, Visit, Wait, time_at_speed};
+use lab_workload::{Retry, TraceContext, UserScope, Visit, Wait, time_at_speed};
 use tokio::sync::Notify;
 
 use crate::assignment::Assignment;
@@ -132,33 +132,6 @@ impl<C: Client> Shared<C> {
         if self.under_way[place].take().meant > 0 {
             self.recorder.borrow_mut().request_ended();
         }
-    }
-
-    /// Returns true if the number of sessions is fixed.
-    pub(crate) fn is_sequence(&self) -> bool {
-        matches!(self.drive.kind, LoadKind::Sequence { .. })
-    }
-
-    /// Returns true if a user who began so many sessions has another one.
-    pub(crate) fn has_session(&self, begun: u32) -> bool {
-        match self.drive.kind {
-            LoadKind::Sequence { shared: true, .. } => self.left.get().1 > 0,
-            LoadKind::Sequence { sessions, .. } => begun < sessions,
-            LoadKind::Users | LoadKind::Arrival { .. } => true,
-        }
-    }
-
-    /// Counts a session that begins.
-    pub(crate) fn take_session(&self) {
-        let (users, sessions) = self.left.get();
-        self.left.set((users, sessions.saturating_sub(1)));
-    }
-
-    /// Counts a user whose sequence ends. Returns true for the last one.
-    pub(crate) fn end_user(&self) -> bool {
-        let (users, sessions) = self.left.get();
-        self.left.set((users.saturating_sub(1), sessions));
-        users <= 1
     }
 
     /// Returns the nth visit of a user, from 0. Users return too rarely to store this.

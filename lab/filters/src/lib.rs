@@ -1,8 +1,9 @@
-//! Functions for templates, captures, and expectations: hashes, HMAC, encodings, JSON Web Tokens, patterns; paths into
+//! Functions for templates, captures, and expectations: hashes, HMAC, encodings, content codings, JSON Web Tokens, patterns; paths into
 //! JSON, XML, HTML; schemas; rows of files. All are deterministic, except for ECDSA and RSA-PSS signatures.
 
 pub mod auth;
 mod bytes;
+pub mod coding;
 mod draw;
 mod encoding;
 mod escape;

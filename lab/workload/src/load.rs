@@ -220,7 +220,7 @@ pub enum LoadKind {
     Sequence {
         /// At least one: of each user, or of all together.
         sessions: u32,
-        /// Whether the users share the sessions: whoever is free takes the next.
+        /// Whether the users share the sessions: a free user takes the next one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         shared: bool,
     },

@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 
 use super::call::{Answer, Call, ENCODED_EXAMPLE_BYTES, broken, keeps, status_text};
 use super::client::HttpClient;
-use super::coding::Codings;
 use super::cookie::{Jar, date};
 use super::head::Fault;
 use super::redirect::is_redirect;
@@ -17,6 +16,7 @@ use crate::connection::Connection;
 use crate::exchange::{ErrorClass, FailedRequest, Phase, Sizes};
 use crate::reading::{Whole, read_answer};
 use crate::time::Time;
+use lab_filters::coding::Codings;
 
 /// The maximum size of a decode buffer that is kept for reuse.
 const KEPT_DECODED_BYTES: usize = 1 << 20;

@@ -6,7 +6,6 @@ use lab_filters::reading::json;
 use lab_filters::{JsonPath, mask_forms, written};
 use lab_workload::{Credentials, HeldChallenge, MASK, UserScope};
 
-use super::coding::Codings;
 use super::events::Listening;
 use super::message::Message;
 use super::request::{Prepared, path_of};
@@ -15,6 +14,7 @@ use crate::parts::WholeAnswer;
 use crate::reading::HeaderFinds;
 use crate::time::Nanos;
 use crate::tls;
+use lab_filters::coding::Codings;
 
 /// How many bytes of an unexpected response are kept for the report.
 pub(super) const EXAMPLE_BYTES: usize = 200;

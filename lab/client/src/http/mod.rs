@@ -31,7 +31,6 @@ mod answer;
 mod call;
 mod chunked;
 mod client;
-mod coding;
 mod cookie;
 mod events;
 mod head;
@@ -48,9 +47,9 @@ mod two;
 
 pub use crate::server::{Limits, Server};
 pub use client::HttpClient;
-pub use coding::{Coding, CodingError, Codings};
 pub use events::{Event, EventParser, EventTooLong};
 pub use head::{Fault, Framing, Head, parse_response_head};
+pub use lab_filters::coding::{Coding, CodingError, Codings};
 pub use request::is_idempotent;
 pub use response::{Complete, ResponseReader, StoredBody, Terms};
 pub use session::HttpSession;

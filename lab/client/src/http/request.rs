@@ -14,7 +14,6 @@ use lab_workload::{
     Credentials, OwnCookie, RenderError, Signer, Template, TraceContext, UserScope,
 };
 
-use super::coding::ACCEPTED;
 use super::cookie::{Jar, RenderedCookie, write_to_other};
 use super::message::Message;
 use super::redirect::is_redirect;
@@ -22,6 +21,7 @@ use crate::exchange::Unmade;
 use crate::parts::Parts;
 use crate::reading::{Wanted, looks_into};
 use crate::time::{Nanos, nanos};
+use lab_filters::coding::ACCEPTED;
 use lab_units::BaseUrl;
 
 /// Headers that only the client sets: it frames messages and keeps cookies.

@@ -3,12 +3,41 @@
 
 use std::future::Future;
 
-use lab_workload::Visit;
 use lab_workload::timing::TimingStream;
+use lab_workload::{LoadKind, Visit};
 
 use crate::client::Client;
 use crate::user::{Life, Member, Progress, Shared, User};
 use lab_client::time::{Nanos, nanos};
+
+impl<C: Client> Shared<C> {
+    /// Returns true if the number of sessions is fixed.
+    fn is_sequence(&self) -> bool {
+        matches!(self.drive.kind, LoadKind::Sequence { .. })
+    }
+
+    /// Returns true if a user who began so many sessions has another one.
+    fn has_session(&self, begun: u32) -> bool {
+        match self.drive.kind {
+            LoadKind::Sequence { shared: true, .. } => self.left.get().1 > 0,
+            LoadKind::Sequence { sessions, .. } => begun < sessions,
+            LoadKind::Users | LoadKind::Arrival { .. } => true,
+        }
+    }
+
+    /// Counts a session that begins.
+    fn take_session(&self) {
+        let (users, sessions) = self.left.get();
+        self.left.set((users, sessions.saturating_sub(1)));
+    }
+
+    /// Counts a user whose sequence ends. Returns true for the last one.
+    fn end_user(&self) -> bool {
+        let (users, sessions) = self.left.get();
+        self.left.set((users.saturating_sub(1), sessions));
+        users <= 1
+    }
+}
 
 /// Repeats the user's session while the user is active, or a fixed number of times.
 pub(crate) fn run_user<C: Client>(

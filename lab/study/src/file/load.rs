@@ -125,7 +125,7 @@ pub(crate) struct SequenceFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) users: Option<At<Scalar>>,
-    /// `true`: the users share the sessions; whoever is free takes the next.
+    /// `true`: the users share the sessions, and a free user takes the next one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<bool>")]
     pub(crate) shared: Option<At<Scalar>>,

@@ -45,7 +45,7 @@ pub struct Codings {
 }
 
 /// The value of `Accept-Encoding` of a request for a compressed response.
-pub(crate) const ACCEPTED: &str = "gzip, br, zstd";
+pub const ACCEPTED: &str = "gzip, br, zstd";
 
 /// Why a body can't be decoded.
 #[derive(Debug, thiserror::Error)]
