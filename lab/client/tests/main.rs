@@ -1,4 +1,3 @@
 //! Responses on the wire: framing and coding. One test program, since each would be linked by itself.
 
-mod coding;
 mod parser;

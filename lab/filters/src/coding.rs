@@ -241,3 +241,6 @@ fn has_zlib_head(body: &[u8]) -> bool {
     matches!(body, [method, flags, ..]
         if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)) % 31 == 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use super::{CodingError, Codings};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use lab_client::http::{CodingError, Codings};
 use proptest::prelude::*;
 
 const LIMIT: u64 = 1 << 20;
