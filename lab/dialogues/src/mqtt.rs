@@ -606,7 +606,7 @@ impl Mqtt {
                     write!(text, "{name} {id}").and_then(|()| match code {
                         0 => Ok(()),
                         // A granted quality of service, or a remark such as "no matching subscribers".
-                        ..REFUSED => write!(text, ": 0x{code:02x}"),
+                        1..REFUSED => write!(text, ": 0x{code:02x}"),
                         code => write!(text, ": {}", reason(code, self.is_five)),
                     })
                 }
