@@ -2,11 +2,11 @@
 
 use lab_dialogues::mqtt_messages;
 
-/// Messages with their topics, and the bytes after them.
-type Messages = (Vec<(String, Vec<u8>)>, Vec<u8>);
+/// All messages, and the bytes after them.
+type Split = (Vec<(String, Vec<u8>)>, Vec<u8>);
 
-/// Reads all messages.
-fn read(pieces: &[&[u8]], is_five: bool) -> Result<Messages, String> {
+/// Returns all messages, and the bytes after them.
+fn read(pieces: &[&[u8]], is_five: bool) -> Result<Split, String> {
     let (mut messages, mut kept) = (Vec::new(), Vec::new());
     for piece in pieces {
         kept.extend_from_slice(piece);

@@ -3,8 +3,11 @@
 use lab_dialogues::RawAnswer;
 use lab_workload::{AnswerEnd, LengthField};
 
+/// All answers, and the bytes after them.
+type Split = (Vec<Vec<u8>>, Vec<u8>);
+
 /// Returns all answers with this end, and the bytes after them.
-fn read(end: &AnswerEnd, pieces: &[&[u8]]) -> Result<(Vec<Vec<u8>>, Vec<u8>), String> {
+fn read(end: &AnswerEnd, pieces: &[&[u8]]) -> Result<Split, String> {
     let (mut reader, mut body, mut kept) = (RawAnswer::default(), Vec::new(), Vec::new());
     let mut answers = Vec::new();
     for piece in pieces {

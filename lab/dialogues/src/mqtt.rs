@@ -605,6 +605,8 @@ impl Mqtt {
                     let name = packet::name(kind);
                     write!(text, "{name} {id}").and_then(|()| match code {
                         0 => Ok(()),
+                        // A granted quality of service, or a remark such as "no matching subscribers".
+                        1..REFUSED => write!(text, ": 0x{code:02x}"),
                         code => write!(text, ": {}", reason(code, self.is_five)),
                     })
                 }

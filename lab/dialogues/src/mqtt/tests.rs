@@ -104,3 +104,15 @@ fn credentials_are_not_spelled() {
     });
     assert_eq!(mqtt().spell(Side::User, &packet), "CONNECT");
 }
+
+#[test]
+fn only_refusals_are_spelled_as_such() {
+    for (bytes, text) in [
+        (&b"\x40\x02\0\x01"[..], "PUBACK 1"),
+        (b"\x40\x03\0\x01\x10", "PUBACK 1: 0x10"),
+        (b"\x90\x04\0\x01\0\x01", "SUBACK 1: 0x01"),
+        (b"\x90\x04\0\x01\0\x87", "SUBACK 1: not authorized"),
+    ] {
+        assert_eq!(mqtt().spell(Side::Server, bytes), text);
+    }
+}

@@ -51,10 +51,10 @@ pub(crate) struct RequestFile {
     pub(crate) call: CallFile,
     /// For TCP and UDP.
     #[serde(flatten)]
-    pub(crate) raw: RawFile,
+    pub(crate) raw: Box<RawFile>,
     /// For MQTT.
     #[serde(flatten)]
-    pub(crate) mqtt: MqttFile,
+    pub(crate) mqtt: Box<MqttFile>,
     /// Headers; for gRPC, metadata.
     #[serde(skip_serializing_if = "Table::is_empty")]
     #[schemars(default)]
@@ -196,8 +196,8 @@ impl RequestFile {
             mail: fields.optional("mail", problems),
             statement: StatementFile::from_fields(fields, problems),
             call: CallFile::from_fields(fields, problems),
-            raw: RawFile::from_fields(fields, problems),
-            mqtt: MqttFile::from_fields(fields, problems),
+            raw: Box::new(RawFile::from_fields(fields, problems)),
+            mqtt: Box::new(MqttFile::from_fields(fields, problems)),
             headers: fields.optional("headers", problems).unwrap_or_default(),
             cookies: fields.optional("cookies", problems).unwrap_or_default(),
             json: fields.optional("json", problems),
