@@ -33,7 +33,11 @@ impl Received {
 
     /// Names and values of its headers.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        let fields = self.lines.iter().skip(1).filter_map(|line| line.split_once(':'));
+        let fields = self
+            .lines
+            .iter()
+            .skip(1)
+            .filter_map(|line| line.split_once(':'));
         fields.map(|(name, value)| (name, value.trim()))
     }
 
