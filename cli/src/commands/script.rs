@@ -136,7 +136,9 @@ pub(crate) fn write(
     let name = name.or(own).unwrap_or("script");
     let reached = ReachArgs::default();
     let what = (Flags::default(), &[][..]);
-    let (made, _) = texts(script, &DiskAndEnvironment, (url, &reached), what, name)?;
+    let (made, facts) = texts(script, &DiskAndEnvironment, (url, &reached), what, name)?;
+    let set = address(&facts, url);
+    let set = set.map_or(String::new(), |(name, url)| format!("{name}={url} "));
     let folder = script.parent().unwrap_or(Path::new(""));
     let study = folder.join(format!("{name}.study.yaml"));
     let workloads = made.workloads.iter();
@@ -153,8 +155,8 @@ pub(crate) fn write(
     }
     let study = study.display();
     print(&format!(
-        "next:\n  plimsoll try {study}    one user: every request and answer\n  \
-         plimsoll run {study}    measures, and writes a report\n"
+        "next:\n  {set}plimsoll try {study}    one user: every request and answer\n  \
+         {set}plimsoll run {study}    measures, and writes a report\n"
     ))?;
     Ok(Exit::Success)
 }
@@ -167,6 +169,10 @@ fn made(
 ) -> Result<((Loaded, Plan), ScriptEnd), Failure> {
     let path = load::text(&args.study)?;
     let (made, facts) = texts(&args.study, files, reached, (flags, env), PREFIX)?;
+    let address = address(&facts, reached.0);
+    if let Some((name, url)) = &address {
+        say(format_args!("{name} is {url}, as --url says"));
+    }
     let place = |file: &str| match path.rsplit_once('/') {
         Some(("", _)) => format!("/{file}"),
         Some((folder, _)) => format!("{folder}/{file}"),
@@ -178,7 +184,7 @@ fn made(
     texts.extend(workloads.map(|(file, text)| (place(&file), text)));
     let made = Made {
         texts,
-        given: env.to_vec(),
+        given: env.iter().cloned().chain(address).collect(),
         disk: files,
     };
     let (loaded, plan) = load::study_from(&study, &made, args)?;
@@ -187,6 +193,14 @@ fn made(
         options: facts.options,
     };
     Ok(((loaded, plan), end))
+}
+
+/// Returns the variable for the server's address that the script reads and that nobody set, with the address given.
+fn address(facts: &ScriptFacts, url: Option<&str>) -> Option<(String, String)> {
+    let url = url?.trim_end_matches('/');
+    let mut unset = facts.variables.iter().filter(|(_, value)| value.is_none());
+    let (name, _) = unset.find(|(name, _)| name.ends_with("URL"))?;
+    Some((name.clone(), url.to_owned()))
 }
 
 /// Returns the texts of a study and of workloads for a script, and prints what differs from k6.

@@ -92,6 +92,15 @@ impl Scenario {
     }
 }
 
+/// Returns the function that a load by flags runs: that of the first scenario, if all of them name one.
+fn first_function<'v>(mut scenarios: impl Iterator<Item = &'v Value>) -> Option<String> {
+    let function = |one: &Value| one.get("exec").and_then(Value::as_str).map(str::to_owned);
+    let first = function(scenarios.next()?)?;
+    scenarios
+        .all(|one| function(one).is_some())
+        .then_some(first)
+}
+
 /// Returns the scenarios of a script's options and flags, at least one unless some are refused.
 pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<Scenario> {
     let flags = script.flags;
@@ -99,7 +108,13 @@ pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<
     let named = script.options.get("scenarios").and_then(Value::as_object);
     let Some(named) = named.filter(|named| !named.is_empty() && !is_given) else {
         let load = plain(script, &mut Options::of(script, refused));
-        return load.map(Scenario::default_of).into_iter().collect();
+        let load = load.map(Scenario::default_of);
+        let function = named.and_then(|named| first_function(named.values()));
+        let load = load.map(|load| match function {
+            Some(function) => Scenario { function, ..load },
+            None => load,
+        });
+        return load.into_iter().collect();
     };
     let mut all = Vec::new();
     for (name, options) in named {

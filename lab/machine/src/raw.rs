@@ -25,7 +25,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// The bytes of so many sessions, or of as many as fit into [`MOST_BYTES`].
+    /// The bytes of so many sessions, or of as many as fit into the limit of a pass.
     #[must_use]
     pub fn of(transfer: &Transfer, sessions: u32) -> Self {
         let file_bytes = transfer.bytes.clamp(1, MOST_BYTES);

@@ -7,7 +7,7 @@ use lab_client::Unmade;
 use lab_script::{Answer, Request};
 
 use super::convert::{answer, parts, unsent};
-use super::turns::{Session, why_unmade};
+use super::turns::{Session, log_unsent, why_unmade};
 use crate::client::Client;
 use crate::parallel::{Ready, Sum};
 use crate::session::DueRequest;
@@ -113,6 +113,9 @@ impl<C: Client> Shared<C> {
                 }),
                 Err(unmade) => {
                     let why = why_unmade(unmade);
+                    if let Some(playing) = &self.playing {
+                        log_unsent(playing, request, &why);
+                    }
                     answers[number] = unsent(&why, &request.url);
                     sum.fail(Some(lab_client::ErrorClass::Check));
                     let step = self.first_step + steps[number];

@@ -2,7 +2,7 @@
 
 use lab_client::time::Nanos;
 use lab_client::{ErrorClass, Unmade};
-use lab_script::{Answer, Event, MetricKind, Outcome, Request, Thrown, Turn};
+use lab_script::{Answer, Event, Level, MetricKind, Outcome, Request, Thrown, Turn};
 use lab_workload::{CHECK_MEASURE, MAX_MEASURED, MAX_TRANSACTION_LEVELS, MEASURE_SCALE};
 
 use serde_json::Value;
@@ -136,6 +136,7 @@ impl<C: Client> Shared<C> {
             Ok(made) => self.client.take_up(&mut life.user.session, made),
             Err(unmade) => {
                 let why = why_unmade(unmade);
+                log_unsent(playing, request, &why);
                 self.unmade(life, step, why.clone());
                 return Some(unsent(&why, &request.url));
             }
@@ -251,6 +252,12 @@ impl<C: Client> Shared<C> {
 }
 
 /// Returns why a request can't be sent.
+/// Logs a request that can't be sent.
+pub(super) fn log_unsent(playing: &Playing, request: &Request, why: &str) {
+    let text = format!("{} {} was not sent: {why}", request.method, request.url);
+    playing.log(Level::Error, &text);
+}
+
 pub(super) fn why_unmade(unmade: Unmade) -> String {
     match unmade {
         Unmade::Empty => "a variable of the request has no value".to_owned(),

@@ -196,3 +196,21 @@ fn shorter_scenarios_go_on_with_a_note() {
         made.study
     );
 }
+
+#[test]
+fn a_load_by_flags_runs_the_first_scenario_of_a_script_without_a_default() {
+    let scenario = |exec: &str| json!({ "executor": "constant-vus", "vus": 1, "duration": "1s", "exec": exec });
+    let flags = Flags {
+        iterations: Some(1),
+        ..Flags::default()
+    };
+    let function = |options: &Value| {
+        let made = made(options, flags).unwrap();
+        made.workloads[0].1.clone()
+    };
+    let named = json!({ "scenarios": { "a": scenario("browse"), "b": scenario("buy") } });
+    assert!(function(&named).contains("function: browse"));
+    let usual = json!({ "executor": "constant-vus", "vus": 1, "duration": "1s" });
+    let mixed = json!({ "scenarios": { "a": scenario("browse"), "b": usual } });
+    assert!(!function(&mixed).contains("function: browse"));
+}
