@@ -195,7 +195,7 @@ fn made(
     Ok(((loaded, plan), end))
 }
 
-/// Returns the variable for the server's address that the script reads and that nobody set, with the address given.
+/// Returns the script's unset variable for the address of the server, with the given address.
 fn address(facts: &ScriptFacts, url: Option<&str>) -> Option<(String, String)> {
     let url = url?.trim_end_matches('/');
     let mut unset = facts.variables.iter().filter(|(_, value)| value.is_none());
