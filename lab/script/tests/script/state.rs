@@ -67,6 +67,24 @@ fn class_belongs_to_each_user_as_its_parent_does() {
 }
 
 #[test]
+fn private_static_fields_belong_to_each_user() {
+    let text = "class Ids { static #n = 0; static next() { return ++Ids.#n } }\nexport default () => Ids.next()";
+    assert_eq!(
+        returned(&[("main.js", text)], &[0, 0, 1]),
+        ["1", "2", "1"]
+    );
+}
+
+#[test]
+fn patterns_that_keep_an_index_belong_to_each_user() {
+    let text = "const tag = /<b>/g, word = new RegExp('a', 'y'), last = RegExp(/b/g);\nexport default () => ['<b>x<b>'.replace(tag, ''), word.test('aa'), word.lastIndex, last.test('bb')]";
+    assert_eq!(
+        returned(&[("main.js", text)], &[0, 1]),
+        [r#"["x",true,1,true]"#, r#"["x",true,1,true]"#]
+    );
+}
+
+#[test]
 fn write_to_shared_object_throws() {
     let text = "const config = { a: { b: 1 } };\nexport default () => {\n  const alias = config.a;\n  alias.b = 2;\n}";
     let mut play = Play::new(&load(&[("main.js", text)]));
