@@ -273,6 +273,15 @@ fn held_answers_count_as_memory() {
 }
 
 #[test]
+fn pages_of_short_elements_count_as_memory() {
+    let text = "import { parseHTML } from 'k6/html';\nexport default () => { const page = '<p>'.repeat(50_000), all = []; for (let i = 0; i < 16; i++) all.push(parseHTML(page)); return all.length }";
+    assert_eq!(
+        with_large_answers(text).map_err(|thrown| thrown.kind),
+        Err(ThrownKind::Memory)
+    );
+}
+
+#[test]
 fn held_answers_are_collected_before_they_meet_the_heap() {
     let text = "import http from 'k6/http';\nconst large = Array.from({ length: 36 }, (_, i) => 'x'.repeat(1e6) + i);\nexport default () => { const all = []; for (let i = 0; i < 16; i++) all.push(http.get('http://a/1'));\n for (let i = 0; i < 100; i++) { const a = { r: http.get('http://a/1') }; a.a = a } return all.length + large.length }";
     assert_eq!(with_large_answers(text), Ok(52.into()));
