@@ -11,7 +11,7 @@ use crate::edit::Edit;
 use crate::facts::{
     Arg, Call, Facts, Function as Fact, Kind, MODULE, Start, Symbol, Target, Value,
 };
-use crate::modules::Imports;
+use crate::modules::{DEFAULT, Imports};
 use crate::paths::joined;
 use crate::values;
 
@@ -553,7 +553,7 @@ impl<'a> Visit<'a> for Collector<'_> {
     }
 
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
-        if it.name.starts_with("$$") {
+        if it.name.starts_with("$$") && it.name != DEFAULT {
             self.problem(
                 it.span.start,
                 "names that begin with $$ are reserved",

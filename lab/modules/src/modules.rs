@@ -10,12 +10,15 @@ use oxc_span::{GetSpan as _, SourceType};
 use serde_json::value::RawValue;
 
 use crate::deep::{NESTING, deep, too_deep};
-use crate::edit::{Edit, Lines, place_of};
+use crate::edit::{Edit, Lines, applied, place_of};
 use crate::facts::{Export, Facts, Imported, Module, Symbol, Value};
 use crate::paths::joined;
 use crate::source::{Api, Files, LoadError, Source};
 use crate::values;
 use crate::{common, typescript};
+
+/// The binding of a default export without a name. It is as long as that `const` replaces `export default`.
+pub(crate) const DEFAULT: &str = "$$deft";
 
 /// The most files of a script.
 const FILES: usize = 1_000;
@@ -142,11 +145,68 @@ fn file(name: &str, files: &dyn Files, all: &mut FileSet) -> Result<(), Box<Load
     });
     all.files.push(File {
         name: name.to_owned(),
-        text,
+        text: deep(|| named_default(text)),
         lines,
         specifiers: HashMap::new(),
     });
     Ok(())
+}
+
+/// A module whose default export is a binding if it is a value or a class: as all bindings, it is then shared and
+/// frozen, or of each user. A text that can't be parsed stays.
+fn named_default(text: String) -> String {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, &text, SourceType::mjs()).parse();
+    if !parsed.errors.is_empty() {
+        return text;
+    }
+    let found = parsed.program.body.iter().find_map(|it| match it {
+        Statement::ExportDefaultDeclaration(it) => Some(it),
+        _ => None,
+    });
+    let Some(it) = found else {
+        return text;
+    };
+    let (start, mut end) = (it.span.start, it.declaration.span().start);
+    let (head, name) = match &it.declaration {
+        ExportDefaultDeclarationKind::FunctionDeclaration(_) => return text,
+        ExportDefaultDeclarationKind::ClassDeclaration(class) => match &class.id {
+            Some(id) => (String::new(), id.name.as_str()),
+            None => (format!("const {DEFAULT} ="), DEFAULT),
+        },
+        other => match other.as_expression().map(Expression::without_parentheses) {
+            Some(Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_)) => {
+                return text;
+            }
+            Some(Expression::Identifier(own)) if is_declared(&parsed.program, &own.name) => {
+                end = it.span.end;
+                (String::new(), own.name.as_str())
+            }
+            _ => (format!("const {DEFAULT} ="), DEFAULT),
+        },
+    };
+    // Columns stay.
+    let width = (end - start) as usize;
+    let mut edits = vec![
+        Edit::replace(start, end, format!("{head:width$}")),
+        Edit::close(
+            text.len() as u32,
+            0,
+            format!("\n;export{{{name} as default}}"),
+        ),
+    ];
+    if let ExportDefaultDeclarationKind::ClassDeclaration(class) = &it.declaration {
+        edits.push(Edit::close(class.span.end, 0, ";"));
+    }
+    applied(&text, edits)
+}
+
+fn is_declared(program: &Program<'_>, name: &str) -> bool {
+    let scoping = SemanticBuilder::new()
+        .build(program)
+        .semantic
+        .into_scoping();
+    scoping.get_root_binding(name.into()).is_some()
 }
 
 /// The text of a JavaScript file, as a module.

@@ -17,7 +17,6 @@ const GLOBALS: &[&str] = &[
     "parseFloat",
     "isNaN",
     "BigInt",
-    "RegExp",
     "encodeURIComponent",
     "encodeURI",
     "decodeURIComponent",
@@ -48,10 +47,13 @@ impl Purity<'_> {
             | Expression::NullLiteral(_)
             | Expression::NumericLiteral(_)
             | Expression::BigIntLiteral(_)
-            | Expression::RegExpLiteral(_)
             | Expression::StringLiteral(_)
             | Expression::FunctionExpression(_)
             | Expression::ArrowFunctionExpression(_) => true,
+            // With these, each match writes `lastIndex`.
+            Expression::RegExpLiteral(it) => {
+                !it.regex.flags.intersects(RegExpFlags::G | RegExpFlags::Y)
+            }
             Expression::ClassExpression(it) => self.class(it),
             Expression::Identifier(name) => self.name(name),
             Expression::TemplateLiteral(it) => it.expressions.iter().all(|it| self.expression(it)),
@@ -114,12 +116,12 @@ impl Purity<'_> {
                 value(key)
                     && match element {
                         ClassElement::StaticBlock(it) => it.body.is_empty(),
+                        // Freezing a class leaves its private fields writable, and accessors store in such a field.
                         ClassElement::PropertyDefinition(it) if it.r#static => {
-                            value(it.value.as_ref())
+                            !matches!(it.key, PropertyKey::PrivateIdentifier(_))
+                                && value(it.value.as_ref())
                         }
-                        ClassElement::AccessorProperty(it) if it.r#static => {
-                            value(it.value.as_ref())
-                        }
+                        ClassElement::AccessorProperty(it) => !it.r#static,
                         _ => true,
                     }
             })
@@ -152,6 +154,7 @@ impl Purity<'_> {
         }
         match &it.callee {
             Expression::Identifier(name) => match values::symbol(self.scoping, name) {
+                None if name.name == "RegExp" => keeps_no_index(&it.arguments),
                 None => GLOBALS.contains(&name.name.as_str()),
                 Some(symbol) => match named(self.facts, self.file, symbol) {
                     Named::Api(module, Imported::Name(name)) => api_is_pure(&module, &name),
@@ -212,7 +215,10 @@ impl Purity<'_> {
         if let Expression::Identifier(name) = &it.callee
             && values::symbol(self.scoping, name).is_none()
         {
-            return matches!(name.name.as_str(), "RegExp" | "Error" | "TypeError");
+            return match name.name.as_str() {
+                "RegExp" => keeps_no_index(&it.arguments),
+                name => matches!(name, "Error" | "TypeError"),
+            };
         }
         let module = self.module_of(&it.callee);
         matches!(module.as_deref(), Some("k6/metrics" | "k6/data"))
@@ -248,6 +254,15 @@ impl Purity<'_> {
             Statement::ThrowStatement(it) => self.expression(&it.argument),
             _ => false,
         }
+    }
+}
+
+/// Whether matches of `RegExp(…)` surely leave its `lastIndex`.
+fn keeps_no_index(arguments: &[Argument<'_>]) -> bool {
+    match arguments {
+        [] | [Argument::StringLiteral(_) | Argument::TemplateLiteral(_)] => true,
+        [_, Argument::StringLiteral(flags)] => !flags.value.contains(['g', 'y']),
+        _ => false,
     }
 }
 

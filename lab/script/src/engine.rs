@@ -26,8 +26,6 @@ use realm::Functions;
 
 /// The least growth of the heap, in bytes, after which the cycle collector runs again.
 const GROWTH: u64 = 16 << 20;
-/// The most jobs of promises that run after a turn was ended.
-const JOBS: usize = 100_000;
 
 /// The result of a run of the cycle collector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -243,7 +241,8 @@ impl Runtime {
         if held.get() > self.next_collection.get() {
             self.engine.run_gc();
             let room = held.get().max(GROWTH);
-            let most = (held.get() + self.limit) / 2;
+            let room_left = self.limit.saturating_sub(self.shared.live.get());
+            let most = (held.get() + room_left) / 2;
             self.next_collection.set((held.get() + room).min(most));
         }
     }
@@ -257,20 +256,12 @@ impl Runtime {
         self.context.with(|ctx| {
             let played = part(&ctx).map_err(|error| exception::thrown(&ctx, &self.shared, &error));
             // What promises call belongs to the turn of their user.
-            self.run_jobs(&ctx);
+            self.shared.run_jobs(&ctx);
             match played {
                 Ok(_) if self.shared.budget.was_over() => Err(exception::over(&self.shared.budget)),
                 played => played,
             }
         })
-    }
-
-    /// Runs the jobs of promises. After the budget is over, each is ended soon, and so is the loop.
-    fn run_jobs(&self, ctx: &Ctx<'_>) {
-        let mut left = JOBS;
-        while left > 0 && ctx.execute_pending_job() {
-            left -= usize::from(self.shared.budget.was_over());
-        }
     }
 }
 

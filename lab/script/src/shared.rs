@@ -44,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) api: crate::api::State,
 }
 
+/// The most jobs of promises that run after a turn was ended.
+const JOBS: usize = 100_000;
 /// The most rejections of a user that are kept.
 const REJECTIONS: usize = 100;
 
@@ -240,6 +242,14 @@ impl Shared {
     /// Forgets the rejected promises of a user.
     pub(crate) fn forget_rejections(&self, user: u32) {
         self.rejections.borrow_mut().retain(|one| one.user != user);
+    }
+
+    /// Runs the jobs of promises. After the budget is over, each is ended soon, and so is the loop.
+    pub(crate) fn run_jobs(&self, ctx: &Ctx<'_>) {
+        let mut left = JOBS;
+        while left > 0 && ctx.execute_pending_job() {
+            left -= usize::from(self.budget.was_over());
+        }
     }
 
     pub(crate) fn record(&self, event: Event) {

@@ -124,7 +124,7 @@ impl Query {
 ///
 /// # Errors
 /// A sentence if it is too large, nested too deeply, or if it took too long.
-pub(crate) fn parse(text: &str, held: Held, must_end: &dyn Fn() -> bool) -> Result<Nodes, String> {
+pub(crate) fn parse(text: &str, must_end: &dyn Fn() -> bool) -> Result<Html, String> {
     if text.len() > LONGEST {
         return Err(format!(
             "the HTML has {} bytes; at most {LONGEST} are parsed",
@@ -160,12 +160,13 @@ pub(crate) fn parse(text: &str, held: Held, must_end: &dyn Fn() -> bool) -> Resu
             return Err("the HTML takes too long to parse".to_owned());
         }
     }
-    let page = Rc::new(Page {
-        html: parser.finish(),
-        _held: held,
-    });
-    let list = vec![page.tree.root().id()];
-    Ok(Nodes { page, list })
+    Ok(parser.finish())
+}
+
+/// About the bytes of the nodes of a document.
+pub(crate) fn bytes(html: &Html) -> usize {
+    // Each node has links to its parent, siblings, and first and last child.
+    html.tree.values().len() * (size_of::<Node>() + 5 * size_of::<NodeId>())
 }
 
 fn is_too_deep(node: NodeRef<'_, Node>) -> bool {
@@ -173,6 +174,13 @@ fn is_too_deep(node: NodeRef<'_, Node>) -> bool {
 }
 
 impl Nodes {
+    /// A whole document.
+    pub(crate) fn new(html: Html, held: Held) -> Self {
+        let list = vec![html.tree.root().id()];
+        let page = Rc::new(Page { html, _held: held });
+        Nodes { page, list }
+    }
+
     fn of(&self, list: Vec<NodeId>) -> Self {
         Nodes {
             page: Rc::clone(&self.page),

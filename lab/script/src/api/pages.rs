@@ -35,9 +35,13 @@ impl NodeList {
 
 /// Parses a document.
 pub(super) fn parse(ctx: &Ctx<'_>, shared: &Shared, text: &str) -> Result<NodeList> {
-    let held = shared.hold(ctx, text.len().saturating_mul(html::BYTES_PER_BYTE))?;
-    let parsed = html::parse(text, held, &|| shared.budget.must_end());
-    Ok(NodeList::of(values::refused(ctx, parsed)?))
+    let expected = text.len().saturating_mul(html::BYTES_PER_BYTE);
+    let expects = shared.hold(ctx, expected)?;
+    let parsed = values::refused(ctx, html::parse(text, &|| shared.budget.must_end()))?;
+    // Many short elements take more than that.
+    drop(expects);
+    let held = shared.hold(ctx, expected.max(html::bytes(&parsed)))?;
+    Ok(NodeList::of(Nodes::new(parsed, held)))
 }
 
 #[rquickjs::methods]

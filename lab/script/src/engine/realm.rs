@@ -186,6 +186,8 @@ fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -
             .unwrap_or(0.0)
     };
     host.set("iteration", Function::new(ctx.clone(), iteration)?)?;
+    let own = Rc::clone(shared);
+    let jobs = move |ctx: Ctx<'js>| own.run_jobs(&ctx);
     host.set("jobs", Function::new(ctx.clone(), jobs)?)?;
     let own = Rc::clone(shared);
     let text = move |ctx: Ctx<'js>, base: String, name: String| -> Result<Value<'js>> {
@@ -203,9 +205,4 @@ fn own_functions<'js>(ctx: &Ctx<'js>, host: &Object<'js>, shared: &Rc<Shared>) -
 fn opened<'s>(ctx: &Ctx<'_>, shared: &'s Shared, base: &str, name: &str) -> Result<&'s [u8]> {
     let found = shared.opened(base, name);
     found.map_err(|problem| Exception::throw_message(ctx, &problem))
-}
-
-/// Runs all jobs of promises that are due.
-fn jobs(ctx: Ctx<'_>) {
-    while ctx.execute_pending_job() {}
 }

@@ -52,6 +52,23 @@ fn endless_loop_cannot_be_caught() {
 }
 
 #[test]
+fn jobs_that_multiply_before_a_wait_end() {
+    let text = "import { sleep } from 'k6';\nexport default () => { const p = Promise.resolve(); const f = () => { p.then(f); p.then(f) }; f(); sleep(1) }";
+    let limits = Limits {
+        turn: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let mut runtime = Runtime::new(&load(&[("main.js", text)]), limits, 1).expect("it loads");
+    let turn = runtime.begin(0, &call("default", 0, 0));
+    assert!(
+        matches!(&turn, Turn::Threw(thrown) if thrown.kind == ThrownKind::Turn),
+        "{turn:?}"
+    );
+    // Without the bound, the jobs end only when they have used up the memory.
+    assert!(runtime.memory() < 512 << 20);
+}
+
+#[test]
 fn memory_bomb_ends() {
     let (kind, stack, _) =
         thrown("const all = [];\nfor (;;) all.push('x'.repeat(1e5) + all.length)");
@@ -253,6 +270,21 @@ fn held_answers_count_as_memory() {
         with_large_answers(&pages).map_err(|thrown| thrown.kind),
         Err(ThrownKind::Memory)
     );
+}
+
+#[test]
+fn pages_of_short_elements_count_as_memory() {
+    let text = "import { parseHTML } from 'k6/html';\nexport default () => { const page = '<p>'.repeat(50_000), all = []; for (let i = 0; i < 16; i++) all.push(parseHTML(page)); return all.length }";
+    assert_eq!(
+        with_large_answers(text).map_err(|thrown| thrown.kind),
+        Err(ThrownKind::Memory)
+    );
+}
+
+#[test]
+fn held_answers_are_collected_before_they_meet_the_heap() {
+    let text = "import http from 'k6/http';\nconst large = Array.from({ length: 36 }, (_, i) => 'x'.repeat(1e6) + i);\nexport default () => { const all = []; for (let i = 0; i < 16; i++) all.push(http.get('http://a/1'));\n for (let i = 0; i < 100; i++) { const a = { r: http.get('http://a/1') }; a.a = a } return all.length + large.length }";
+    assert_eq!(with_large_answers(text), Ok(52.into()));
 }
 
 #[test]

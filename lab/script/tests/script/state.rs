@@ -67,6 +67,60 @@ fn class_belongs_to_each_user_as_its_parent_does() {
 }
 
 #[test]
+fn private_static_fields_belong_to_each_user() {
+    let text = "class Ids { static #n = 0; static next() { return ++Ids.#n } }\nexport default () => Ids.next()";
+    assert_eq!(returned(&[("main.js", text)], &[0, 0, 1]), ["1", "2", "1"]);
+}
+
+#[test]
+fn patterns_that_keep_an_index_belong_to_each_user() {
+    let text = "const tag = /<b>/g, word = new RegExp('a', 'y'), last = RegExp(/b/g);\nexport default () => ['<b>x<b>'.replace(tag, ''), word.test('aa'), word.lastIndex, last.test('bb')]";
+    assert_eq!(
+        returned(&[("main.js", text)], &[0, 1]),
+        [r#"["x",true,1,true]"#, r#"["x",true,1,true]"#]
+    );
+}
+
+#[test]
+fn default_exports_belong_to_each_user_if_they_change() {
+    let main = "import cfg from './cfg.js'; import Store from './store.js'; import client from './client.js'; import list from './list.js'; import rows from './rows.json';\nexport default () => { cfg.token ??= __VU; Store.seen.push(1); list.push(2); rows[0].n++; return [cfg.token, Store.seen.length, client.next(), list.length, rows[0].n] }";
+    let files = [
+        ("main.js", main),
+        ("cfg.js", "export default { token: null } // the end"),
+        (
+            "store.js",
+            "export default class Store { static seen = []; }",
+        ),
+        (
+            "client.js",
+            "class Client { n = 0; next() { return ++this.n } }\nexport default new Client()",
+        ),
+        (
+            "list.js",
+            "const list = [];\nlist.push(1);\nexport default list;",
+        ),
+        ("rows.json", "[{\"n\": 1}]"),
+    ];
+    assert_eq!(
+        returned(&files, &[0, 0, 1]),
+        ["[1,1,1,2,2]", "[1,2,2,3,3]", "[2,1,1,2,2]"]
+    );
+}
+
+#[test]
+fn write_to_shared_default_export_throws() {
+    let main =
+        "import cfg from './cfg.js';\nexport default () => { const own = cfg; own.token = 1 }";
+    for cfg in [
+        "export default { token: null }",
+        "export default class { static token = 0 }\n[1].map(String)",
+    ] {
+        let shown = returned(&[("main.js", main), ("cfg.js", cfg)], &[0]);
+        assert!(shown[0].contains("shared by all users"), "{shown:?}");
+    }
+}
+
+#[test]
 fn write_to_shared_object_throws() {
     let text = "const config = { a: { b: 1 } };\nexport default () => {\n  const alias = config.a;\n  alias.b = 2;\n}";
     let mut play = Play::new(&load(&[("main.js", text)]));
