@@ -228,7 +228,7 @@ fn of_length(field: &LengthField, heard: &mut &[u8], body: &mut Vec<u8>) -> Resu
         }
     }
     let whole = field.whole(body);
-    let whole = whole.ok_or("the number in the answer's head is no length".to_owned())?;
+    let whole = whole.ok_or("the length in the answer's header is out of range".to_owned())?;
     let (take, is_whole) = up_to(whole, heard, body);
     body.extend_from_slice(&heard[..take]);
     *heard = &heard[take..];
@@ -255,7 +255,8 @@ fn append_hex(text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
     let mut half = None;
     for c in text.chars().filter(|c| !c.is_whitespace()) {
         let digit = c.to_digit(16);
-        let digit = digit.ok_or_else(|| format!("`{c}` in the hex text is no digit"))?;
+        let digit =
+            digit.ok_or_else(|| format!("`{c}` in the hex text isn't a hexadecimal digit"))?;
         match half.take() {
             None => half = Some(digit as u8),
             Some(high) => bytes.push(high << 4 | digit as u8),
@@ -298,6 +299,10 @@ impl Dialogue for Raw {
         if let Some(send) = send {
             send.render(scope, &mut talk.text, &mut talk.message)?;
         }
+        if self.transport == Transport::Udp && talk.sends && talk.message.is_empty() {
+            let what = "the datagram to send is empty; it needs at least one byte";
+            return Err(Unmade::Failed(what.into()));
+        }
         if self.transport == Transport::Udp && talk.message.len() > MAX_DATAGRAM {
             let length = talk.message.len();
             let what = format!("{length} bytes are more than a datagram has ({MAX_DATAGRAM})");
@@ -318,13 +323,18 @@ impl Dialogue for Raw {
         let Some(planned) = self.requests.get(talk.request) else {
             return Ok(Turn::Done(Reply::default()));
         };
+        let reply = Reply {
+            // The end of the answer may be wrong, and the rest of it still arrive.
+            open: self.transport == Transport::Tcp,
+            ..Reply::default()
+        };
         let needs_input = !matches!(planned.end, AnswerReader::Nothing | AnswerReader::Bytes(0));
         if !std::mem::replace(&mut talk.is_started, true) && needs_input {
             return Ok(Turn::Listen);
         }
         Ok(
             match read(&planned.end, &mut talk.answer, heard, &mut out.body)? {
-                true => Turn::Done(Reply::default()),
+                true => Turn::Done(reply),
                 false => Turn::Listen,
             },
         )
@@ -337,25 +347,37 @@ impl Dialogue for Raw {
         }
     }
 
-    fn ended(&self, talk: &mut RawExchange, _: &mut Out, end: End) -> Option<Reply> {
+    fn ended(&self, talk: &mut RawExchange, out: &mut Out, end: End) -> Option<Reply> {
         let ends = match (&self.requests.get(talk.request)?.end, end) {
             (AnswerReader::Close, End::Connection) => true,
+            (AnswerReader::Silence(_), End::Connection) if !out.body.is_empty() => true,
             (AnswerReader::Silence(_), End::Silence) => false,
             _ => return None,
         };
         Some(Reply {
             ends,
+            open: self.transport == Transport::Tcp,
             ..Reply::default()
         })
     }
 
-    fn overhear(&self, line: &mut RawLine, heard: &mut &[u8], _: &mut Vec<u8>) -> bool {
+    fn overhear(
+        &self,
+        line: &mut RawLine,
+        heard: &mut &[u8],
+        _: &mut Vec<u8>,
+    ) -> Result<(), String> {
         match self.transport {
             Transport::Tcp => line.unread = !heard.is_empty(),
             // A late datagram is no answer of the next request.
             Transport::Udp => *heard = &[],
         }
-        true
+        Ok(())
+    }
+
+    fn reports_end(&self) -> bool {
+        // Over UDP it is a refusal by the server's host.
+        self.transport == Transport::Udp
     }
 
     fn keeps(&self, line: &RawLine) -> bool {

@@ -169,7 +169,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         };
         if D::READS_BETWEEN {
             let is_kept = poll_fn(|cx| Poll::Ready(self.attend(link, cx))).await;
-            if !is_kept || (link.ended && !self.dialogue.only_listens(talk)) {
+            let dialogue = &self.dialogue;
+            let goes_on = || dialogue.reports_end() || dialogue.only_listens(talk);
+            if !is_kept || (link.ended.is_some() && !goes_on()) {
                 session.link = None;
             }
             return;
@@ -317,8 +319,18 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             let failure = self.details.failure(class, || detail);
             (self.time.now(), Sizes::default(), Err(failure))
         };
+        let can_read = |line: &_| {
+            let dialogue = &self.dialogue;
+            dialogue.keeps(line) && dialogue.only_listens(&desk.talk)
+        };
         let mut link = match session.link.take() {
-            Some(link) => link,
+            Some(link) => match &link.ended {
+                Some(why) if !can_read(&link.line) => {
+                    let detail = format!("the connection ended between requests: {why}");
+                    return fail(ErrorClass::Reset, detail);
+                }
+                _ => link,
+            },
             None => {
                 let connected = sent.saturating_add(nanos(self.limits.connect_timeout));
                 deadline.set(ends.min(connected));
