@@ -12,15 +12,13 @@ use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
 use crate::raw::{SentBytes, spelled};
-use packet::{Packet, kind, matches, put, put_ack, put_text, reason};
+use packet::{Packet, REFUSED, kind, matches, put, put_ack, put_text, reason};
 
 /// The most unread messages of a user, and their bytes. The oldest are dropped.
 const MAX_UNREAD: usize = 1_000;
 const MAX_UNREAD_BYTES: usize = 1 << 20;
 /// Longest topic, name, or password: their length has two bytes.
 const MAX_TEXT: usize = u16::MAX as usize;
-/// The lowest code that is a refusal.
-const REFUSED: u8 = 0x80;
 
 /// The MQTT dialogue.
 pub struct Mqtt {

@@ -7,15 +7,13 @@ use lab_workload::{
     AnswerEnd, LengthField, ProtocolRequest, RawBytes, RawRequest, Speech, Template, UserScope,
     Workload,
 };
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
 
 use lab_client::dialogue::{Dialogue, End, Out, Reply, Transport, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
 /// Longest match of the pattern that ends an answer: what is searched again when more bytes arrive.
 const MAX_MATCH: usize = 4 << 10;
-/// Largest compiled pattern.
-const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// Longest payload of a datagram over IPv4 (RFC 768: 65,535 bytes less both headers).
 const MAX_DATAGRAM: usize = 65_507;
 
@@ -158,17 +156,12 @@ impl AnswerReader {
             AnswerEnd::Line => Self::Line,
             AnswerEnd::Bytes(count) => Self::Bytes(*count),
             AnswerEnd::Length(field) => Self::Length(*field),
-            AnswerEnd::Pattern(pattern) => Self::Pattern(compiled(pattern)),
+            AnswerEnd::Pattern(pattern) => Self::Pattern(AnswerEnd::compiled(pattern).ok()),
             AnswerEnd::Close => Self::Close,
             AnswerEnd::Silence(span) => Self::Silence(*span),
             AnswerEnd::Datagram => Self::Datagram,
         }
     }
-}
-
-fn compiled(pattern: &str) -> Option<Regex> {
-    let mut builder = RegexBuilder::new(pattern);
-    builder.size_limit(MAX_PATTERN_BYTES).build().ok()
 }
 
 /// Reads the bytes of an answer up to its end: moves them from `heard` to `body`, and returns true once it is whole.
@@ -472,6 +465,12 @@ mod tests {
             ),
             (pattern(r"(?m)^END$"), b"SEND\nEND\n", Some(b"SEND\nEND")),
             (pattern("END"), b"EN", None),
+            (
+                pattern(r"\xff\xd9"),
+                b"\xff\xff\xd9\n",
+                Some(b"\xff\xff\xd9"),
+            ),
+            (pattern("é"), b"caf\xc3\xa9!", Some(b"caf\xc3\xa9")),
             (AnswerEnd::Close, b"abc", None),
         ] {
             for piece in [1, 2, 100] {

@@ -304,6 +304,13 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
+    /// Describes the end of a connection, unless the request can still read kept messages.
+    fn ended(&self, link: &OpenedConnection<D::Line>, talk: &D::ExchangeState) -> Option<String> {
+        let why = link.ended.as_deref()?;
+        let can_read = self.dialogue.keeps(&link.line) && self.dialogue.only_listens(talk);
+        (!can_read).then(|| format!("the connection ended between requests: {why}"))
+    }
+
     /// Sends the request on the session's connection, or on a new one.
     async fn answered(
         &self,
@@ -319,17 +326,10 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             let failure = self.details.failure(class, || detail);
             (self.time.now(), Sizes::default(), Err(failure))
         };
-        let can_read = |line: &_| {
-            let dialogue = &self.dialogue;
-            dialogue.keeps(line) && dialogue.only_listens(&desk.talk)
-        };
         let mut link = match session.link.take() {
-            Some(link) => match &link.ended {
-                Some(why) if !can_read(&link.line) => {
-                    let detail = format!("the connection ended between requests: {why}");
-                    return fail(ErrorClass::Reset, detail);
-                }
-                _ => link,
+            Some(link) => match self.ended(&link, &desk.talk) {
+                Some(detail) => return fail(ErrorClass::Reset, detail),
+                None => link,
             },
             None => {
                 let connected = sent.saturating_add(nanos(self.limits.connect_timeout));

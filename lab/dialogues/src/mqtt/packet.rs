@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Longest packet. The protocol's own bound is 256 MiB.
 pub(super) const MAX_PACKET: usize = 16 << 20;
+/// The lowest code that is a refusal.
+pub(super) const REFUSED: u8 = 0x80;
 /// Properties of a connection (sections 3.1.2.11.4 and 3.2.2.3.14 of MQTT 5.0).
 pub(super) const MAX_PACKET_PROPERTY: u8 = 0x27;
 /// PINGREQ.
@@ -170,7 +172,7 @@ impl<'a> Packet<'a> {
                     id,
                     code: match rest.iter().copied().max() {
                         None if kind == kind::SUBACK => return None,
-                        Some(code @ super::REFUSED..) => code,
+                        Some(code @ REFUSED..) => code,
                         _ => rest.iter().copied().min().unwrap_or_default(),
                     },
                 }
