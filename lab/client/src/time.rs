@@ -17,7 +17,7 @@ pub fn nanos(duration: Duration) -> Nanos {
 /// A worker's clock, and the source of its timers. Cheap to clone.
 pub trait Time: Clone + 'static {
     /// The type of its timers.
-    type Timer: Timer;
+    type Timer: Timer + 'static;
 
     /// Returns the nanoseconds since the clock's 0.
     fn now(&self) -> Nanos;

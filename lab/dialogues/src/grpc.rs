@@ -623,9 +623,14 @@ impl Dialogue for Grpc {
         goes_on
     }
 
-    fn overhear(&self, line: &mut GrpcLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
+    fn overhear(
+        &self,
+        line: &mut GrpcLine,
+        heard: &mut &[u8],
+        say: &mut Vec<u8>,
+    ) -> Result<(), String> {
         let Some(http) = &mut line.http else {
-            return true;
+            return Ok(());
         };
         // Data on open calls is for the next request, and bounded: many users wait in think time.
         if line.unasked < MOST_UNASKED {
@@ -634,7 +639,10 @@ impl Dialogue for Grpc {
         }
         let goes_on = http.goes_on();
         http.say(say);
-        goes_on
+        match goes_on {
+            true => Ok(()),
+            false => Err("the server ends the connection".to_owned()),
+        }
     }
 
     fn spell(&self, _: Side, _: &[u8]) -> String {

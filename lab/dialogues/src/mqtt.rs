@@ -4,6 +4,7 @@ mod packet;
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use lab_workload::{MqttRequest, ProtocolRequest, SignIn, Speech, Template, UserScope, Workload};
 
@@ -11,15 +12,13 @@ use lab_client::dialogue::{Dialogue, Out, Reply, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
 use crate::raw::{SentBytes, spelled};
-use packet::{Packet, kind, matches, put, put_ack, put_text, reason};
+use packet::{Packet, REFUSED, kind, matches, put, put_ack, put_text, reason};
 
 /// The most unread messages of a user, and their bytes. The oldest are dropped.
 const MAX_UNREAD: usize = 1_000;
 const MAX_UNREAD_BYTES: usize = 1 << 20;
 /// Longest topic, name, or password: their length has two bytes.
 const MAX_TEXT: usize = u16::MAX as usize;
-/// The lowest code that is a refusal.
-const REFUSED: u8 = 0x80;
 
 /// The MQTT dialogue.
 pub struct Mqtt {
@@ -74,6 +73,12 @@ pub struct MqttLine {
     last_id: u16,
     unread: VecDeque<(Box<str>, Box<[u8]>)>,
     unread_bytes: usize,
+    /// The keep-alive that the broker requires.
+    keep_alive: Option<Duration>,
+    /// Unread messages dropped since the last `receive`.
+    dropped: u64,
+    /// Whether the request in progress awaits a message in answer to its own.
+    awaits_answer: bool,
     /// Numbers of messages of quality 2 that the server has not released.
     unreleased: HashSet<u16>,
 }
@@ -123,10 +128,12 @@ impl Mqtt {
         let flags = 0x02 | flag(username.is_some(), 0x80) | flag(password.is_some(), 0x40);
         put(packet, kind::CONNECT << 4, |out| {
             put_text(out, b"MQTT");
-            // No keep-alive: a user may think for any time.
+            // No keep-alive, unless the broker requires one: a user may think for any time.
             out.extend_from_slice(&[if self.is_five { 5 } else { 4 }, flags, 0, 0]);
             if self.is_five {
-                out.push(0);
+                // The broker leaves longer messages out.
+                out.extend_from_slice(&[5, packet::MAX_PACKET_PROPERTY]);
+                out.extend_from_slice(&(packet::MAX_PACKET as u32).to_be_bytes());
             }
             put_text(out, client_id.unwrap_or_default().as_bytes());
             for text in username.iter().chain(&password) {
@@ -193,8 +200,7 @@ impl Mqtt {
 
     /// Describes the broker's last packet.
     fn disconnected(&self, code: u8) -> String {
-        let why = reason(code, self.is_five);
-        format!("the broker disconnects: {why} (0x{code:02x})")
+        format!("the broker disconnects: {}", reason(code, self.is_five))
     }
 
     /// Sends the request's packet with the next number.
@@ -247,10 +253,13 @@ impl Mqtt {
         }
         if code >= REFUSED {
             *is_acknowledged = true;
-            let why = reason(code, self.is_five);
-            return Ok(Some(
-                format!("the broker refuses: {why} (0x{code:02x})").into(),
-            ));
+            let why = format!("the broker refuses: {}", reason(code, self.is_five));
+            return Ok(Some(why.into()));
+        }
+        // The quality of service asked for is the packet's last byte.
+        if kind == kind::SUBACK && talk.after.last().is_some_and(|asked| code < *asked) {
+            *is_acknowledged = true;
+            return Ok(Some(format!("the broker grants only QoS {code}").into()));
         }
         match kind {
             kind::PUBREC => put_ack(say, kind::PUBREL, *id),
@@ -316,7 +325,10 @@ fn checked(text: String) -> Result<String, Unmade> {
     match text.len() <= MAX_TEXT {
         true => Ok(text),
         false => {
-            let what = format!("{} bytes are more than a topic or name has", text.len());
+            let what = format!(
+                "a topic, client ID, user name, or password has at most {MAX_TEXT} bytes; this one has {}",
+                text.len()
+            );
             Err(Unmade::Failed(what.into()))
         }
     }
@@ -388,7 +400,10 @@ impl MqttLine {
         let message = (topic.into(), payload.into());
         self.unread_bytes += size(&message);
         self.unread.push_back(message);
-        while self.unread.len() > MAX_UNREAD || self.unread_bytes > MAX_UNREAD_BYTES {
+        let is_over =
+            |line: &Self| line.unread.len() > MAX_UNREAD || line.unread_bytes > MAX_UNREAD_BYTES;
+        while self.unread.len() > 1 && is_over(self) {
+            self.dropped += 1;
             let oldest = self.unread.pop_front();
             self.unread_bytes -= oldest.as_ref().map_or(0, size);
         }
@@ -495,9 +510,15 @@ impl Dialogue for Mqtt {
         out: &mut Out,
     ) -> Result<Turn, String> {
         if talk.first == kind::CONNECT << 4 {
-            return self.greeted(talk, heard, out);
+            return self.greeted(line, talk, heard, out);
         }
         if talk.progress == Progress::Unsent {
+            line.awaits_answer = talk.first > 0 && talk.receive.is_some();
+            if talk.first == 0 && line.dropped > 0 {
+                let dropped = std::mem::take(&mut line.dropped);
+                let why = format!("{dropped} messages were dropped unread");
+                return Ok(Turn::Done(refusal(why.into())));
+            }
             if let Some(filter) = talk.receive.as_deref() {
                 match talk.first {
                     // What arrived before can't be the response to what is published now.
@@ -519,23 +540,39 @@ impl Dialogue for Mqtt {
         Ok(Turn::Listen)
     }
 
-    fn give_up(&self, _: &mut MqttLine, _: &mut Vec<u8>) -> bool {
-        // A late acknowledgement has a number of its own, and a late message is an unread one.
+    fn give_up(&self, line: &mut MqttLine, _: &mut Vec<u8>) -> bool {
+        // A late acknowledgement has a number of its own, and a late message is an unread one, unless it is an answer:
+        // that would answer the next request.
+        !line.awaits_answer
+    }
+
+    fn overhear(
+        &self,
+        line: &mut MqttLine,
+        heard: &mut &[u8],
+        say: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        while let Some(packet) = Packet::take(heard, self.is_five)? {
+            self.unasked(line, &packet, say)?;
+        }
+        Ok(())
+    }
+
+    fn keep_alive(&self, line: &MqttLine) -> Option<(Duration, &'static [u8])> {
+        line.keep_alive.map(|longest| (longest, &packet::PING[..]))
+    }
+
+    fn reports_end(&self) -> bool {
+        // The subscriptions end with the connection.
         true
     }
 
-    fn overhear(&self, line: &mut MqttLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
-        loop {
-            match Packet::take(heard, self.is_five) {
-                Ok(Some(packet)) => {
-                    if self.unasked(line, &packet, say).is_err() {
-                        return false;
-                    }
-                }
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
-        }
+    fn keeps(&self, line: &MqttLine) -> bool {
+        !line.unread.is_empty()
+    }
+
+    fn only_listens(&self, talk: &MqttExchange) -> bool {
+        talk.first == 0
     }
 
     fn spell(&self, side: Side, bytes: &[u8]) -> String {
@@ -547,6 +584,7 @@ impl Mqtt {
     /// Continues the opening of a connection.
     fn greeted(
         &self,
+        line: &mut MqttLine,
         talk: &mut MqttExchange,
         heard: &mut &[u8],
         out: &mut Out,
@@ -554,13 +592,19 @@ impl Mqtt {
         out.say.append(&mut talk.before);
         match Packet::take(heard, self.is_five)? {
             None => Ok(Turn::Listen),
-            Some(Packet::ConnAck { code: 0 }) => Ok(Turn::Done(Reply::default())),
-            Some(Packet::ConnAck { code } | Packet::Disconnect { code }) => {
+            Some(Packet::ConnAck {
+                code: 0,
+                keep_alive,
+            }) => {
+                line.keep_alive = keep_alive;
+                Ok(Turn::Done(Reply::default()))
+            }
+            Some(Packet::ConnAck { code, .. } | Packet::Disconnect { code }) => {
                 let why = reason(code, self.is_five);
-                let why = format!("the broker refuses the connection: {why} ({code})");
+                let why = format!("the broker refuses the connection: {why}");
                 Ok(Turn::Done(refusal(why.into())))
             }
-            Some(_) => Err("the broker's first packet is no CONNACK".to_owned()),
+            Some(_) => Err("the broker's first packet isn't a CONNACK".to_owned()),
         }
     }
 
@@ -599,8 +643,11 @@ impl Mqtt {
                     qos,
                     payload,
                     ..
-                }) => write!(text, "PUBLISH {topic} (QoS {qos}): {}", spelled(payload)),
-                Some(Packet::ConnAck { code }) => write!(text, "CONNACK {code}"),
+                }) => {
+                    let (topic, payload) = (spelled(topic.as_bytes()), spelled(payload));
+                    write!(text, "PUBLISH {topic} (QoS {qos}): {payload}")
+                }
+                Some(Packet::ConnAck { code, .. }) => write!(text, "CONNACK {code}"),
                 Some(Packet::Ack { kind, id, code }) => {
                     let name = packet::name(kind);
                     write!(text, "{name} {id}").and_then(|()| match code {

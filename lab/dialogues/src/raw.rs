@@ -7,15 +7,13 @@ use lab_workload::{
     AnswerEnd, LengthField, ProtocolRequest, RawBytes, RawRequest, Speech, Template, UserScope,
     Workload,
 };
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
 
 use lab_client::dialogue::{Dialogue, End, Out, Reply, Transport, Turn};
 use lab_client::{RequestId, Side, Unmade};
 
 /// Longest match of the pattern that ends an answer: what is searched again when more bytes arrive.
 const MAX_MATCH: usize = 4 << 10;
-/// Largest compiled pattern.
-const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// Longest payload of a datagram over IPv4 (RFC 768: 65,535 bytes less both headers).
 const MAX_DATAGRAM: usize = 65_507;
 
@@ -158,17 +156,12 @@ impl AnswerReader {
             AnswerEnd::Line => Self::Line,
             AnswerEnd::Bytes(count) => Self::Bytes(*count),
             AnswerEnd::Length(field) => Self::Length(*field),
-            AnswerEnd::Pattern(pattern) => Self::Pattern(compiled(pattern)),
+            AnswerEnd::Pattern(pattern) => Self::Pattern(AnswerEnd::compiled(pattern).ok()),
             AnswerEnd::Close => Self::Close,
             AnswerEnd::Silence(span) => Self::Silence(*span),
             AnswerEnd::Datagram => Self::Datagram,
         }
     }
-}
-
-fn compiled(pattern: &str) -> Option<Regex> {
-    let mut builder = RegexBuilder::new(pattern);
-    builder.size_limit(MAX_PATTERN_BYTES).build().ok()
 }
 
 /// Reads the bytes of an answer up to its end: moves them from `heard` to `body`, and returns true once it is whole.
@@ -228,7 +221,7 @@ fn of_length(field: &LengthField, heard: &mut &[u8], body: &mut Vec<u8>) -> Resu
         }
     }
     let whole = field.whole(body);
-    let whole = whole.ok_or("the number in the answer's head is no length".to_owned())?;
+    let whole = whole.ok_or("the length in the answer's header is out of range".to_owned())?;
     let (take, is_whole) = up_to(whole, heard, body);
     body.extend_from_slice(&heard[..take]);
     *heard = &heard[take..];
@@ -255,7 +248,8 @@ fn append_hex(text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
     let mut half = None;
     for c in text.chars().filter(|c| !c.is_whitespace()) {
         let digit = c.to_digit(16);
-        let digit = digit.ok_or_else(|| format!("`{c}` in the hex text is no digit"))?;
+        let digit =
+            digit.ok_or_else(|| format!("`{c}` in the hex text isn't a hexadecimal digit"))?;
         match half.take() {
             None => half = Some(digit as u8),
             Some(high) => bytes.push(high << 4 | digit as u8),
@@ -298,6 +292,10 @@ impl Dialogue for Raw {
         if let Some(send) = send {
             send.render(scope, &mut talk.text, &mut talk.message)?;
         }
+        if self.transport == Transport::Udp && talk.sends && talk.message.is_empty() {
+            let what = "the datagram to send is empty; it needs at least one byte";
+            return Err(Unmade::Failed(what.into()));
+        }
         if self.transport == Transport::Udp && talk.message.len() > MAX_DATAGRAM {
             let length = talk.message.len();
             let what = format!("{length} bytes are more than a datagram has ({MAX_DATAGRAM})");
@@ -318,13 +316,18 @@ impl Dialogue for Raw {
         let Some(planned) = self.requests.get(talk.request) else {
             return Ok(Turn::Done(Reply::default()));
         };
+        let reply = Reply {
+            // The end of the answer may be wrong, and the rest of it still arrive.
+            open: self.transport == Transport::Tcp,
+            ..Reply::default()
+        };
         let needs_input = !matches!(planned.end, AnswerReader::Nothing | AnswerReader::Bytes(0));
         if !std::mem::replace(&mut talk.is_started, true) && needs_input {
             return Ok(Turn::Listen);
         }
         Ok(
             match read(&planned.end, &mut talk.answer, heard, &mut out.body)? {
-                true => Turn::Done(Reply::default()),
+                true => Turn::Done(reply),
                 false => Turn::Listen,
             },
         )
@@ -337,25 +340,37 @@ impl Dialogue for Raw {
         }
     }
 
-    fn ended(&self, talk: &mut RawExchange, _: &mut Out, end: End) -> Option<Reply> {
+    fn ended(&self, talk: &mut RawExchange, out: &mut Out, end: End) -> Option<Reply> {
         let ends = match (&self.requests.get(talk.request)?.end, end) {
             (AnswerReader::Close, End::Connection) => true,
+            (AnswerReader::Silence(_), End::Connection) if !out.body.is_empty() => true,
             (AnswerReader::Silence(_), End::Silence) => false,
             _ => return None,
         };
         Some(Reply {
             ends,
+            open: self.transport == Transport::Tcp,
             ..Reply::default()
         })
     }
 
-    fn overhear(&self, line: &mut RawLine, heard: &mut &[u8], _: &mut Vec<u8>) -> bool {
+    fn overhear(
+        &self,
+        line: &mut RawLine,
+        heard: &mut &[u8],
+        _: &mut Vec<u8>,
+    ) -> Result<(), String> {
         match self.transport {
             Transport::Tcp => line.unread = !heard.is_empty(),
             // A late datagram is no answer of the next request.
             Transport::Udp => *heard = &[],
         }
-        true
+        Ok(())
+    }
+
+    fn reports_end(&self) -> bool {
+        // Over UDP it is a refusal by the server's host.
+        self.transport == Transport::Udp
     }
 
     fn keeps(&self, line: &RawLine) -> bool {
@@ -450,6 +465,12 @@ mod tests {
             ),
             (pattern(r"(?m)^END$"), b"SEND\nEND\n", Some(b"SEND\nEND")),
             (pattern("END"), b"EN", None),
+            (
+                pattern(r"\xff\xd9"),
+                b"\xff\xff\xd9\n",
+                Some(b"\xff\xff\xd9"),
+            ),
+            (pattern("é"), b"caf\xc3\xa9!", Some(b"caf\xc3\xa9")),
             (AnswerEnd::Close, b"abc", None),
         ] {
             for piece in [1, 2, 100] {

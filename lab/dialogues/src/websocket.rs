@@ -519,14 +519,22 @@ impl Dialogue for WebSocket {
         Ok(listened.map_or(Turn::Listen, Turn::Done))
     }
 
-    fn overhear(&self, line: &mut WebSocketLine, heard: &mut &[u8], say: &mut Vec<u8>) -> bool {
+    fn overhear(
+        &self,
+        line: &mut WebSocketLine,
+        heard: &mut &[u8],
+        say: &mut Vec<u8>,
+    ) -> Result<(), String> {
         if line.pipe.is_read() && line.partial_bytes < MOST_UNASKED {
             line.partial_bytes += heard.len();
             line.pipe.hear(std::mem::take(heard));
         }
         line.read_unasked();
         say.append(&mut line.pipe.said);
-        !matches!(line.unasked.back(), Some(Ok(Message::Close(_))))
+        match line.unasked.back() {
+            Some(Ok(Message::Close(_))) => Err("the server closes the connection".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     fn keeps(&self, line: &WebSocketLine) -> bool {

@@ -3,6 +3,7 @@
 mod mqtt;
 mod raw;
 
+use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -95,6 +96,15 @@ impl<D: Dialogue> Playing<D> {
         new: impl FnOnce(&Workload) -> D,
     ) -> Self {
         let requests = requests.into_iter().map(request).collect();
+        Self::of(port, speech, requests, new)
+    }
+
+    fn of(
+        port: u16,
+        speech: Speech,
+        requests: Vec<Request>,
+        new: impl FnOnce(&Workload) -> D,
+    ) -> Self {
         let workload = Workload {
             variables: Arc::from(["kept".to_owned()]),
             speech,
@@ -155,6 +165,22 @@ impl<D: Dialogue> Playing<D> {
             other => panic!("nothing was sent: {other:?}"),
         }
     }
+}
+
+/// Starts a server that answers each read with the next text, and then closes the connection; returns its port.
+fn sends(connections: &'static [&'static [&'static [u8]]]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for answers in connections {
+            let (mut stream, _) = listener.accept().unwrap();
+            for answer in *answers {
+                let _count = stream.read(&mut [0; 1024]).unwrap();
+                stream.write_all(answer).unwrap();
+            }
+        }
+    });
+    port
 }
 
 fn run(future: impl Future<Output = ()>) {

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::Template;
 
+/// Largest compiled pattern.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+
 /// A request of plain TCP or UDP.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RawRequest<T = Template> {
@@ -68,7 +71,7 @@ impl AnswerEnd {
     /// # Errors
     /// Describes why it is invalid or too large.
     pub fn pattern(pattern: &str) -> Result<Self, String> {
-        match lab_filters::regex(pattern) {
+        match Self::compiled(pattern) {
             Ok(_) => Ok(Self::Pattern(pattern.to_owned())),
             Err(error) => {
                 let cause = error.to_string();
@@ -76,6 +79,15 @@ impl AnswerEnd {
                 Err(last.trim_start_matches("error: ").to_owned())
             }
         }
+    }
+
+    /// Compiles a pattern of bytes, of bounded size: `\xff` is one byte, and classes such as `\w` are ASCII.
+    ///
+    /// # Errors
+    /// An invalid or too large pattern.
+    pub fn compiled(pattern: &str) -> Result<regex::bytes::Regex, regex::Error> {
+        let mut builder = regex::bytes::RegexBuilder::new(pattern);
+        builder.unicode(false).size_limit(MAX_PATTERN_BYTES).build()
     }
 }
 

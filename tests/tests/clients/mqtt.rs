@@ -158,7 +158,7 @@ fn mistakes_are_found_before_anything_is_sent() {
         (
             "name: mqtt",
             "name: mqtt, version: 4.2",
-            "no version of MQTT",
+            "unknown MQTT version",
         ),
         (
             "name: mqtt",
@@ -172,7 +172,7 @@ fn mistakes_are_found_before_anything_is_sent() {
             "only MQTT",
         ),
         ("qos: 1", "qos: 3", "3"),
-        ("topic: locked", "topic: locked/#", "without `+` and `#`"),
+        ("topic: locked", "topic: locked/#", "can't contain `+` or `#`"),
         ("text: hello", "text: hello, hex: 00", "bytes of one form"),
         ("rooms/all", "rooms#", "and `#` for all levels"),
         (
@@ -183,7 +183,7 @@ fn mistakes_are_found_before_anything_is_sent() {
         (
             "      receive: \"rooms/{{ index }}/bytes\"",
             "      receive: rooms/all\n      unsubscribe: rooms/all",
-            "does one thing",
+            "has one of these keys",
         ),
     ];
     refuses(folder.path(), WORKLOAD, &mistakes);

@@ -286,14 +286,14 @@ fn mistakes_are_reported_with_their_cure() {
         folder.path(),
         WORKLOAD,
         &[
-            ("read: nothing", "read: never", "is no end of an answer"),
+            ("read: nothing", "read: never", "isn't a known end of an answer"),
             ("read: nothing", "read: datagram", "TCP has no datagrams"),
             (
                 "read: nothing",
                 "read: { bytes: 1, silence: 1s }",
                 "an answer has one end",
             ),
-            ("length: u32be", "length: u24be", "is no form of a number"),
+            ("length: u32be", "length: u24be", "unknown number format"),
             ("length: u32be", "bytes: 24", "belong to `length`"),
             (
                 "hex: \"80 0b",

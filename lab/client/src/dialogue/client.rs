@@ -169,7 +169,9 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         };
         if D::READS_BETWEEN {
             let is_kept = poll_fn(|cx| Poll::Ready(self.attend(link, cx))).await;
-            if !is_kept || (link.ended && !self.dialogue.only_listens(talk)) {
+            let dialogue = &self.dialogue;
+            let goes_on = || dialogue.reports_end() || dialogue.only_listens(talk);
+            if !is_kept || (link.ended.is_some() && !goes_on()) {
                 session.link = None;
             }
             return;
@@ -302,6 +304,13 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         }
     }
 
+    /// Describes the end of a connection, unless the request can still read kept messages.
+    fn ended(&self, link: &OpenedConnection<D::Line>, talk: &D::ExchangeState) -> Option<String> {
+        let why = link.ended.as_deref()?;
+        let can_read = self.dialogue.keeps(&link.line) && self.dialogue.only_listens(talk);
+        (!can_read).then(|| format!("the connection ended between requests: {why}"))
+    }
+
     /// Sends the request on the session's connection, or on a new one.
     async fn answered(
         &self,
@@ -318,7 +327,10 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
             (self.time.now(), Sizes::default(), Err(failure))
         };
         let mut link = match session.link.take() {
-            Some(link) => link,
+            Some(link) => match self.ended(&link, &desk.talk) {
+                Some(detail) => return fail(ErrorClass::Reset, detail),
+                None => link,
+            },
             None => {
                 let connected = sent.saturating_add(nanos(self.limits.connect_timeout));
                 deadline.set(ends.min(connected));

@@ -86,7 +86,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         while written < bytes.len() {
             let turn = poll_fn(|cx| {
                 let wrote = link.connection.poll_write_turn(cx, bytes, &mut written);
-                if wrote.is_pending() && link.rest.len() < READ_BYTES {
+                let can_read = !link.connection.has_datagrams() && link.rest.len() < READ_BYTES;
+                if wrote.is_pending() && can_read {
                     let space = &mut *self.read.borrow_mut();
                     if let Poll::Ready(Ok(count @ 1..)) = link.connection.poll_read(cx, space) {
                         link.rest.extend_from_slice(&space[..count]);

@@ -1,22 +1,14 @@
 //! Reads and writes on a connection between requests, for protocols whose servers send unrequested messages.
 
+use std::io;
 use std::task::{Context, Poll};
 
 use super::Dialogue;
 use super::client::{DialogueClient, READ_BYTES};
 use super::session::OpenedConnection;
 use crate::tap::Side;
-use crate::time::Time;
-
-/// How much of the available input was read.
-#[derive(PartialEq, Eq)]
-enum ReadAmount {
-    All,
-    /// As much as fits.
-    Some,
-    /// All, up to the end of the connection.
-    End,
-}
+use crate::time::{Time, Timer as _, nanos};
+use crate::tls::in_words;
 
 impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     /// Reads unrequested messages, as much as fits, and sends the required replies. Returns false if the connection is
@@ -26,32 +18,55 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
         link: &mut OpenedConnection<D::Line>,
         cx: &mut Context<'_>,
     ) -> bool {
-        if link.ended {
-            self.overhear(link);
+        self.keep_alive(link, cx);
+        if link.ended.is_some() {
+            let _known = self.overhear(link);
         }
-        while !link.ended {
-            let is_broken = !say_owed(link, cx);
+        while link.ended.is_none() {
+            let said = say_owed(link, cx);
             if link.owed.len() >= READ_BYTES {
                 // A server that doesn't read the replies isn't read from.
                 return true;
             }
             let heard = self.hear_unasked(link, cx);
-            let goes_on = self.overhear(link);
-            link.ended = is_broken || !goes_on || heard == ReadAmount::End;
-            if heard == ReadAmount::All || link.rest.len() >= READ_BYTES {
+            let overheard = self.overhear(link);
+            let is_all = matches!(heard, Ok(true));
+            let broken = said.err().or(heard.err());
+            link.ended = overheard.err().or(broken.map(|error| in_words(&error)));
+            if is_all || link.rest.len() >= READ_BYTES {
                 break;
             }
         }
-        link.ended |= !say_owed(link, cx);
-        !link.ended || self.dialogue.keeps(&link.line)
+        if let Err(error) = say_owed(link, cx) {
+            link.ended.get_or_insert_with(|| in_words(&error));
+        }
+        let dialogue = &self.dialogue;
+        link.ended.is_none() || dialogue.reports_end() || dialogue.keeps(&link.line)
     }
 
-    /// Keeps the received bytes.
+    /// Adds what keeps the connection alive to the pending bytes, at half of the longest time without it.
+    fn keep_alive(&self, link: &mut OpenedConnection<D::Line>, cx: &Context<'_>) {
+        let Some((longest, ping)) = self.dialogue.keep_alive(&link.line) else {
+            return;
+        };
+        let next = || self.time.now().saturating_add(nanos(longest) / 2);
+        let timer = link.pulse.get_or_insert_with(|| {
+            let timer = self.time.timer();
+            timer.set(next());
+            Box::new(timer)
+        });
+        while timer.poll_fired(cx).is_ready() {
+            link.owed.extend_from_slice(ping);
+            timer.set(next());
+        }
+    }
+
+    /// Keeps the received bytes. Returns true if they are all of the available input, and not as much as fits.
     fn hear_unasked(
         &self,
         link: &mut OpenedConnection<D::Line>,
         cx: &mut Context<'_>,
-    ) -> ReadAmount {
+    ) -> io::Result<bool> {
         let space = &mut *self.read.borrow_mut();
         while link.rest.len() < READ_BYTES {
             match link.connection.poll_read(cx, space) {
@@ -59,15 +74,17 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
                     link.rest.extend_from_slice(&space[..count]);
                     link.silence.hear(self.time.now());
                 }
-                Poll::Ready(_) => return ReadAmount::End,
-                Poll::Pending => return ReadAmount::All,
+                Poll::Ready(Ok(0)) if link.connection.has_datagrams() => {}
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(true),
             }
         }
-        ReadAmount::Some
+        Ok(false)
     }
 
-    /// Passes the received bytes to the dialogue. Returns false if the connection is no longer usable.
-    fn overhear(&self, link: &mut OpenedConnection<D::Line>) -> bool {
+    /// Passes the received bytes to the dialogue. Returns the reason if the connection is no longer usable.
+    fn overhear(&self, link: &mut OpenedConnection<D::Line>) -> Result<(), String> {
         let mut left = &link.rest[..];
         let line = &mut link.line;
         let goes_on = self.dialogue.overhear(line, &mut left, &mut link.owed);
@@ -78,9 +95,8 @@ impl<D: Dialogue, T: Time> DialogueClient<D, T> {
     }
 }
 
-/// Writes as much of the pending bytes as the system takes, and flushes layers in between such as TLS. Returns false if
-/// the connection is broken.
-fn say_owed<L>(link: &mut OpenedConnection<L>, cx: &mut Context<'_>) -> bool {
+/// Writes as much of the pending bytes as the system takes, and flushes layers in between such as TLS.
+fn say_owed<L>(link: &mut OpenedConnection<L>, cx: &mut Context<'_>) -> io::Result<()> {
     loop {
         let mut written = 0;
         let wrote = link
@@ -88,13 +104,13 @@ fn say_owed<L>(link: &mut OpenedConnection<L>, cx: &mut Context<'_>) -> bool {
             .poll_write_turn(cx, &link.owed, &mut written);
         link.owed.drain(..written);
         match wrote {
-            Poll::Ready(Ok(())) if link.owed.is_empty() => return true,
+            Poll::Ready(Ok(())) if link.owed.is_empty() => return Ok(()),
             Poll::Ready(Ok(())) => {}
-            Poll::Ready(Err(_)) => {
+            Poll::Ready(Err(error)) => {
                 link.owed.clear();
-                return false;
+                return Err(error);
             }
-            Poll::Pending => return true,
+            Poll::Pending => return Ok(()),
         }
     }
 }

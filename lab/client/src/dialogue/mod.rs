@@ -4,18 +4,18 @@
 //!
 //! The rules that show in the results:
 //!
-//! - One connection per user. It opens when the user sends a request and stays open as long as the server keeps it, at
-//!   most [`crate::Limits::keep_alive_idle`] idle. Protocols with [`Streams`] may use a fixed number of connections for
+//! - One connection per user. It opens when the user sends a request and stays open as long as the server keeps it; at
+//!   most [`crate::Limits::keep_alive_idle`] idle, unless the client reads between requests. Protocols with [`Streams`] may use a fixed number of connections for
 //!   all users. Opening a connection includes all that the protocol sends before the first request (a greeting, a
 //!   sign-in, TLS). It is part of the request's time, as phases of their own.
 //! - One request is one transaction, whatever its number of turns: a mail is one.
 //! - Nothing is sent twice, with one exception: once more in a stream if the server reports that it did not process the
-//!   request. The client detects a connection closed while idle before it uses it, as far as possible. A connection
-//!   that breaks later is an error.
+//!   request. The client detects a connection closed while idle before it uses it, as far as possible; that is an error
+//!   only where [`Dialogue::reports_end`] says so. A connection that breaks later is an error.
 //! - Error classes: no connection, or a failed sign-in, is *connect*; no whole response in time is *timeout*; a
 //!   connection that ends after sending began is *reset*; a response that breaks the protocol or a limit, or lacks what
-//!   is expected or captured, is *check*; a refusal is *status*. After the first four, the client drops the connection:
-//!   bytes on their way could be taken for a later response. Only a protocol that can cancel a single request
+//!   is expected or captured, is *check*; a refusal is *status*. After the first four, the client drops the connection
+//!   (after a whole response that lacks something only if [`Reply::open`]): bytes on their way could be taken for a later response. Only a protocol that can cancel a single request
 //!   ([`Dialogue::give_up`]) keeps the connection after a request's own deadline.
 
 mod client;
@@ -117,9 +117,28 @@ pub trait Dialogue: 'static {
     }
 
     /// Consumes what a server sent between requests, in protocols that allow it. Bytes left over are kept; a required
-    /// immediate reply is put into `say`. Returns false if the connection can't take another request.
-    fn overhear(&self, _line: &mut Self::Line, _heard: &mut &[u8], _say: &mut Vec<u8>) -> bool {
-        true
+    /// immediate reply is put into `say`.
+    ///
+    /// # Errors
+    /// Why the connection can't take another request.
+    fn overhear(
+        &self,
+        _line: &mut Self::Line,
+        _heard: &mut &[u8],
+        _say: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Returns what keeps an idle connection alive, and the longest time without it; `None` if nothing is needed.
+    fn keep_alive(&self, _line: &Self::Line) -> Option<(Duration, &'static [u8])> {
+        None
+    }
+
+    /// Returns true if the end of a connection between requests fails the next request, because it may have caused or
+    /// lost what shows in the results. Otherwise the next request opens another connection.
+    fn reports_end(&self) -> bool {
+        false
     }
 
     /// Returns true if an unrequested message is kept for a request that only receives.
@@ -244,7 +263,7 @@ pub struct Reply {
     pub refused: Option<Box<str>>,
     /// Whether the server closes the connection with it.
     pub ends: bool,
-    /// Whether the connection has an open state that later requests end, such as a transaction. If this request fails,
-    /// those requests are skipped, and the connection is closed instead.
+    /// Whether the connection is closed if the response lacks what is expected or captured: it has a state that later
+    /// requests end, such as a transaction, or bytes that a later request would take for its response.
     pub open: bool,
 }

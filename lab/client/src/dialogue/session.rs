@@ -7,6 +7,7 @@ use crate::connection::Connection;
 use crate::exchange::{ErrorClass, RequestId};
 use crate::silence::Silence;
 use crate::streams::HeldConnection;
+use crate::time::Timer;
 use crate::tls;
 
 /// What is kept of a user between requests.
@@ -42,8 +43,10 @@ pub(super) struct OpenedConnection<L> {
     /// Bytes to send first, before any request.
     pub(super) owed: Vec<u8>,
     pub(super) silence: Silence,
-    /// Nothing more can be sent; bytes already received can still be read.
-    pub(super) ended: bool,
+    /// Why nothing more can be sent, if so; bytes already received can still be read.
+    pub(super) ended: Option<String>,
+    /// Fires when [`Dialogue::keep_alive`] requires bytes.
+    pub(super) pulse: Option<Box<dyn Timer>>,
 }
 
 impl<L: Default> OpenedConnection<L> {
@@ -55,7 +58,8 @@ impl<L: Default> OpenedConnection<L> {
             rest: Vec::new(),
             owed: Vec::new(),
             silence: Silence::default(),
-            ended: false,
+            ended: None,
+            pulse: None,
         }
     }
 }

@@ -1,8 +1,17 @@
 //! Packets of MQTT 3.1.1 and 5, read and written: those that a client needs. Sources: the OASIS standards MQTT 3.1.1 and
 //! MQTT 5.0.
 
+use std::time::Duration;
+
 /// Longest packet. The protocol's own bound is 256 MiB.
 pub(super) const MAX_PACKET: usize = 16 << 20;
+/// The lowest code that is a refusal.
+pub(super) const REFUSED: u8 = 0x80;
+/// Properties of a connection (sections 3.1.2.11.4 and 3.2.2.3.14 of MQTT 5.0).
+pub(super) const MAX_PACKET_PROPERTY: u8 = 0x27;
+/// PINGREQ.
+pub(super) const PING: [u8; 2] = [0xc0, 0];
+const KEEP_ALIVE_PROPERTY: u8 = 0x13;
 
 /// Types of packets (section 2.1.2 of MQTT 5.0).
 pub(super) mod kind {
@@ -39,8 +48,11 @@ pub(super) fn name(kind: u8) -> &'static str {
 /// A packet from a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Packet<'a> {
-    /// The answer to the connection's first packet, and its code.
-    ConnAck { code: u8 },
+    /// The answer to the connection's first packet, its code, and the keep-alive that the broker requires.
+    ConnAck {
+        code: u8,
+        keep_alive: Option<Duration>,
+    },
     /// A message; `id` is 0 at quality of service 0.
     Publish {
         topic: &'a str,
@@ -48,7 +60,8 @@ pub(super) enum Packet<'a> {
         qos: u8,
         payload: &'a [u8],
     },
-    /// One of the acknowledgements of a message or a subscription, and its highest code.
+    /// One of the acknowledgements of a message or a subscription, and its code: of several, the highest if one is a
+    /// refusal, and else the lowest.
     Ack { kind: u8, id: u16, code: u8 },
     /// The server ends the connection, with this code.
     Disconnect { code: u8 },
@@ -107,21 +120,31 @@ impl<'a> Packet<'a> {
         let kind = first >> 4;
         packet
             .map(Some)
-            .ok_or_else(|| format!("a packet of type {kind} is none of MQTT as a server sends it"))
+            .ok_or_else(|| format!("the broker sent a packet of type {kind} that is malformed or that only clients send"))
     }
 
     pub(super) fn parse(first: u8, content: &'a [u8], is_five: bool) -> Option<Self> {
         let mut rest = content;
         Some(match first >> 4 {
-            kind::CONNACK => Self::ConnAck {
-                code: *rest.get(1)?,
-            },
+            kind::CONNACK => {
+                let [_, code, properties @ ..] = content else {
+                    return None;
+                };
+                Self::ConnAck {
+                    code: *code,
+                    keep_alive: if is_five {
+                        keep_alive(properties)?
+                    } else {
+                        None
+                    },
+                }
+            }
             kind::PUBLISH => {
                 let topic = text(&mut rest)?;
                 let qos = first >> 1 & 3;
                 let id = match qos {
                     0 => 0,
-                    1 | 2 => short(&mut rest)?,
+                    1 | 2 => short(&mut rest).filter(|id| *id > 0)?,
                     _ => return None,
                 };
                 if is_five {
@@ -147,7 +170,11 @@ impl<'a> Packet<'a> {
                 Self::Ack {
                     kind,
                     id,
-                    code: rest.iter().copied().max().unwrap_or_default(),
+                    code: match rest.iter().copied().max() {
+                        None if kind == kind::SUBACK => return None,
+                        Some(code @ REFUSED..) => code,
+                        _ => rest.iter().copied().min().unwrap_or_default(),
+                    },
                 }
             }
             kind::PINGRESP => Self::Pong,
@@ -176,6 +203,40 @@ fn skip_properties(bytes: &mut &[u8]) -> Option<()> {
     let length = number(bytes).ok()??;
     *bytes = bytes.get(length..)?;
     Some(())
+}
+
+/// Returns the keep-alive among the properties of a CONNACK, if it is there. The outer `None` is malformed.
+fn keep_alive(mut bytes: &[u8]) -> Option<Option<Duration>> {
+    if bytes.is_empty() {
+        return Some(None);
+    }
+    let length = number(&mut bytes).ok()??;
+    let mut bytes = bytes.get(..length)?;
+    while let [property, rest @ ..] = bytes {
+        bytes = rest;
+        let length = match property {
+            &KEEP_ALIVE_PROPERTY => {
+                let seconds = short(&mut bytes)?;
+                return Some((seconds > 0).then(|| Duration::from_secs(seconds.into())));
+            }
+            // One byte: QoS, retained messages, wildcards, identifiers, and shared subscriptions.
+            0x24 | 0x25 | 0x28..=0x2a => 1,
+            // Two bytes: the most messages in progress, and aliases.
+            0x21 | 0x22 => 2,
+            // Four bytes: the session's expiry, and the largest packet.
+            0x11 | &MAX_PACKET_PROPERTY => 4,
+            // A name and a value.
+            0x26 => {
+                let name = usize::from(short(&mut bytes)?);
+                bytes = bytes.get(name..)?;
+                usize::from(short(&mut bytes)?)
+            }
+            // A text or bytes.
+            _ => usize::from(short(&mut bytes)?),
+        };
+        bytes = bytes.get(length..)?;
+    }
+    Some(None)
 }
 
 /// Writes a packet: a first byte, and the content that `write` appends.
@@ -227,9 +288,11 @@ pub(super) fn matches(filter: &str, topic: &str) -> bool {
     levels.next().is_none()
 }
 
-/// Returns the meaning of a code of a refused connection, message, or subscription.
-pub(super) fn reason(code: u8, is_five: bool) -> &'static str {
-    match (code, is_five) {
+/// Returns the code of a refused connection, message, or subscription, and its meaning.
+pub(super) fn reason(code: u8, is_five: bool) -> String {
+    let meaning = match (code, is_five) {
+        // A broker without version 5 says so in the code of its own version.
+        (1, true) => "unacceptable protocol version: set `version: 3.1.1`",
         (1, false) => "unacceptable protocol version",
         (2, false) => "client identifier rejected",
         (3, false) => "server unavailable",
@@ -254,12 +317,23 @@ pub(super) fn reason(code: u8, is_five: bool) -> &'static str {
         (0x90, _) => "topic name invalid",
         (0x91, _) => "packet identifier in use",
         (0x92, _) => "packet identifier not found",
+        (0x93, _) => "receive maximum exceeded",
         (0x95, _) => "packet too large",
+        (0x96, _) => "message rate too high",
         (0x97, _) => "quota exceeded",
+        (0x98, _) => "administrative action",
         (0x99, _) => "payload format invalid",
+        (0x9a, _) => "retain not supported",
         (0x9b, _) => "QoS not supported",
+        (0x9c, _) => "use another server",
+        (0x9d, _) => "server moved",
+        (0x9e, _) => "shared subscriptions not supported",
+        (0x9f, _) => "connection rate exceeded",
+        (0xa1, _) => "subscription identifiers not supported",
+        (0xa2, _) => "wildcard subscriptions not supported",
         _ => "refused",
-    }
+    };
+    format!("{meaning} (0x{code:02x})")
 }
 
 #[cfg(test)]

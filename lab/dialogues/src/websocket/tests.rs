@@ -21,7 +21,10 @@ fn what_is_kept_between_requests_is_bounded() {
     let (mut taken, mut heard) = (0, 0);
     for _ in 0..1_000 {
         let mut rest = &all[..];
-        assert!(websocket.overhear(&mut line, &mut rest, &mut Vec::new()));
+        assert_eq!(
+            websocket.overhear(&mut line, &mut rest, &mut Vec::new()),
+            Ok(())
+        );
         let (mut talk, mut out) = (WebSocketExchange::default(), Out::default());
         (talk.count, talk.at_most) = (Some(1), 1);
         let turn = websocket.turn(&mut line, &mut talk, &mut rest, &mut out);
@@ -44,7 +47,7 @@ fn any_number_of_pings_is_answered_between_requests() {
     for _ in 0..100 {
         let all = ping.repeat(50);
         let mut heard = &all[..];
-        assert!(websocket.overhear(&mut line, &mut heard, &mut said));
+        assert_eq!(websocket.overhear(&mut line, &mut heard, &mut said), Ok(()));
         assert!(heard.is_empty());
     }
     // With a mask.
@@ -61,7 +64,10 @@ fn a_message_that_is_never_whole_is_read_no_further() {
     for _ in 0..1_000 {
         let mut heard = &all[..all.len().min(1_000)];
         let before = heard.len();
-        assert!(websocket.overhear(&mut line, &mut heard, &mut Vec::new()));
+        assert_eq!(
+            websocket.overhear(&mut line, &mut heard, &mut Vec::new()),
+            Ok(())
+        );
         all.drain(..before - heard.len());
     }
     assert!(all.len() > 9_000 * goes_on.len(), "{}", all.len());
@@ -73,7 +79,10 @@ fn what_is_no_websocket_between_requests_is_told_to_the_next() {
     let (websocket, mut line) = (websocket(), WebSocketLine::open());
     // A message, and a frame with a reserved bit that was not negotiated.
     let mut heard = &b"\x81\x04tick\xf1\x04tick"[..];
-    assert!(websocket.overhear(&mut line, &mut heard, &mut Vec::new()));
+    assert_eq!(
+        websocket.overhear(&mut line, &mut heard, &mut Vec::new()),
+        Ok(())
+    );
     let mut ask = |message, count| {
         let (mut talk, mut out) = (WebSocketExchange::default(), Out::default());
         (talk.message, talk.count, talk.at_most) = (message, count, 1);

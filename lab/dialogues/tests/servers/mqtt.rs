@@ -1,13 +1,16 @@
 //! MQTT: mosquitto.
 
 use std::fs;
+use std::future::poll_fn;
 use std::process::Command;
+use std::task::Poll;
+use std::time::Duration;
 
-use lab_client::ErrorClass;
+use lab_client::{Client as _, ErrorClass};
 use lab_dialogues::Mqtt;
 use lab_workload::{MqttRequest, ProtocolRequest, RawBytes, SignIn, Speech};
 
-use super::{Playing, Running, free_port, literal, run, start};
+use super::{Playing, Running, free_port, literal, run, sends, start};
 
 fn speech(is_five: bool, password: &str) -> Speech {
     Speech::Mqtt {
@@ -126,4 +129,43 @@ fn refusals_have_their_class_and_reason() {
             assert_eq!(user.play(1).await.unwrap(), "");
         });
     }
+}
+
+#[test]
+fn connection_that_ends_between_requests_fails_the_next_one() {
+    // CONNACK, then an acknowledgement and a DISCONNECT because another client has the name.
+    let port = sends(&[&[b"\x20\x03\0\0\0", b"\x40\x02\0\x01\xe0\x01\x8e"]]);
+    run(async {
+        let requests = vec![publish("t", "x", 1, None)];
+        let mut user = Playing::new(port, speech(true, "sesame"), requests, Mqtt::new);
+        assert_eq!(user.play(0).await.unwrap(), "");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let (class, why) = user.play(0).await.unwrap_err();
+        assert_eq!(class, ErrorClass::Reset);
+        assert!(why.contains("session taken over"), "{why}");
+    });
+}
+
+#[test]
+fn idle_user_keeps_the_connection_alive() {
+    // CONNACK with a keep-alive of 1 s, PUBACK, PINGRESP, and PUBACK.
+    let port = sends(&[&[
+        b"\x20\x06\0\0\x03\x13\0\x01",
+        b"\x40\x02\0\x01",
+        b"\xd0\0",
+        b"\x40\x02\0\x02",
+    ]]);
+    run(async {
+        let requests = vec![publish("t", "x", 1, None)];
+        let mut user = Playing::new(port, speech(true, "sesame"), requests, Mqtt::new);
+        assert_eq!(user.play(0).await.unwrap(), "");
+        let idle = poll_fn(|cx| {
+            user.client.poll_idle(&mut user.session, cx);
+            Poll::<()>::Pending
+        });
+        let _over = tokio::time::timeout(Duration::from_millis(900), idle).await;
+        // Without a ping, the server would answer this with PINGRESP.
+        let played = tokio::time::timeout(Duration::from_secs(20), user.play(0)).await;
+        assert_eq!(played.expect("an acknowledgement").unwrap(), "");
+    });
 }

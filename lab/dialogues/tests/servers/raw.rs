@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use lab_client::ErrorClass;
 use lab_dialogues::Raw;
-use lab_workload::{AnswerEnd, LengthField, ProtocolRequest, RawBytes, RawRequest, Speech};
+use lab_workload::{
+    AnswerEnd, Expectation, LengthField, ProtocolRequest, RawBytes, RawRequest, Request, Speech,
+};
 
-use super::{Playing, free_port, literal, run, start};
+use super::{Playing, free_port, literal, request, run, sends, start};
 
 fn text(send: &str, until: AnswerEnd) -> ProtocolRequest {
     let send = (!send.is_empty()).then(|| RawBytes::Text(literal(send)));
@@ -134,6 +136,47 @@ fn datagrams_are_answers_or_errors() {
         let answer = user.play(0).await.unwrap();
         assert!(answer.contains("VERSION 1.6."), "{answer:?}");
         let mut user = Playing::new(free_port(), Speech::Udp, requests(), Raw::new);
+        let (class, why) = user.play(0).await.unwrap_err();
+        assert!(
+            class == ErrorClass::Reset && why.contains("refused"),
+            "{why}"
+        );
+    });
+}
+
+#[test]
+fn failed_check_leaves_no_rest_for_the_next_request() {
+    let port = sends(&[&[b"VALUE k 0 5\r\nhello\r\nEND\r\n"], &[b"END\r\n"]]);
+    let expecting = Request {
+        answer: vec![Expectation::Contains(literal("END"))],
+        ..request(text("get k\r\n", AnswerEnd::Line))
+    };
+    run(async {
+        let mut user = Playing::of(port, Speech::Tcp, vec![expecting], Raw::new);
+        let (class, why) = user.play(0).await.unwrap_err();
+        assert_eq!(class, ErrorClass::Check, "{why}");
+        assert_eq!(user.play(0).await.unwrap(), "END\r\n");
+        assert_eq!(user.client_connects(), 2);
+    });
+}
+
+#[test]
+fn silence_ends_an_answer_before_the_server_closes() {
+    let port = sends(&[&[b"whois"]]);
+    let long = AnswerEnd::Silence(Duration::from_secs(60));
+    run(async {
+        let mut user = Playing::new(port, Speech::Tcp, vec![text("a\n", long)], Raw::new);
+        assert_eq!(user.play(0).await.unwrap(), "whois");
+    });
+}
+
+#[test]
+fn refusal_between_requests_fails_the_next_one() {
+    let requests = vec![text("x", AnswerEnd::Nothing)];
+    run(async {
+        let mut user = Playing::new(free_port(), Speech::Udp, requests, Raw::new);
+        assert_eq!(user.play(0).await.unwrap(), "");
+        tokio::time::sleep(Duration::from_millis(20)).await;
         let (class, why) = user.play(0).await.unwrap_err();
         assert!(
             class == ErrorClass::Reset && why.contains("refused"),

@@ -65,7 +65,7 @@ impl Compiler<'_> {
             }
             _ => {
                 let (_, place) = mqtt.place()?;
-                self.refuse_here(place, "a request of MQTT does one thing", ONE)
+                self.refuse_here(place, "an MQTT request has one of these keys", ONE)
             }
         };
         self.request_with_content(said.map(ProtocolRequest::Mqtt), file)
@@ -104,7 +104,7 @@ impl Compiler<'_> {
             .as_literal()
             .is_some_and(|text| text.contains(['+', '#']) || text.is_empty())
         {
-            let message = "a message has one topic, without `+` and `#`";
+            let message = "a topic to publish to can't contain `+` or `#`";
             return self.refuse_here(&at.span, message, "write it in full: `rooms/7/heat`");
         }
         Some(topic)
@@ -166,7 +166,7 @@ fn version_is_five(text: &str) -> Result<bool, TextError> {
         "5" | "5.0" => Ok(true),
         "3.1.1" | "4" => Ok(false),
         other => {
-            let message = format!("`{other}` is no version of MQTT");
+            let message = format!("unknown MQTT version `{other}`");
             Err(TextError::new(message, 0..text.len()).help("write `5` or `3.1.1`"))
         }
     }

@@ -16,8 +16,8 @@ use crate::text_error::TextError;
 use crate::units;
 use lab_units::parts::{At, Scalar};
 
-/// The largest answer of a stated size.
-const MAX_ANSWER_BYTES: u64 = 1 << 30;
+/// The largest answer of a stated size: the limit of any answer.
+const MAX_ANSWER_BYTES: u64 = 64 << 20;
 /// The most bytes before the number that gives an answer's length.
 const MAX_HEAD: u64 = 64 << 10;
 /// The longest silence that ends an answer.
@@ -172,7 +172,7 @@ impl Compiler<'_> {
             "nothing" => Some(AnswerEnd::Nothing),
             "datagram" => Some(AnswerEnd::Datagram),
             other => {
-                let message = format!("`{other}` is no end of an answer");
+                let message = format!("`{other}` isn't a known end of an answer");
                 let help = if is_udp { UDP_ENDS } else { ENDS };
                 self.refuse_here(&word.span, &message, help)
             }
@@ -209,7 +209,7 @@ impl Compiler<'_> {
                 .iter()
                 .map(|(name, ..)| format!("`{name}`"))
                 .collect();
-            let message = format!("`{}` is no form of a number", name.trim());
+            let message = format!("unknown number format `{}`", name.trim());
             let help = format!("write one of {}", names.join(", "));
             return self.refuse_here(&length.span, &message, &help);
         };
@@ -219,7 +219,7 @@ impl Compiler<'_> {
         let plus = self.optional("plus", &end.plus, |text| {
             let number = text.trim().parse::<i32>();
             number.map_err(|_| {
-                let message = format!("`{}` is no whole number", text.trim());
+                let message = format!("`{}` isn't a whole number", text.trim());
                 TextError::new(message, 0..text.len()).help("write a number such as `-4`")
             })
         });

@@ -106,7 +106,7 @@ impl Budget {
             );
         }
         format!(
-            "the code at module level ran for {} s, which is the most it may take: prepare the data before the run",
+            "the code at module level ran for {} s, the limit: prepare the data before the run",
             limit.as_secs()
         )
     }
