@@ -53,7 +53,7 @@ fn endless_loop_cannot_be_caught() {
 
 #[test]
 fn jobs_that_multiply_before_a_wait_end() {
-    let text = "import { sleep } from 'k6';\nexport default () => { const p = Promise.resolve(); const f = () => { p.then(f); p.then(f) }; f(); sleep(1) }";
+    let text = "import { sleep } from 'k6';\nexport default async () => { const p = Promise.resolve(); const f = () => { p.then(f); p.then(f) }; f(); sleep(1) }";
     let limits = Limits {
         turn: Duration::from_millis(50),
         ..Limits::default()
