@@ -172,7 +172,11 @@ fn mistakes_are_found_before_anything_is_sent() {
             "only MQTT",
         ),
         ("qos: 1", "qos: 3", "3"),
-        ("topic: locked", "topic: locked/#", "can't contain `+` or `#`"),
+        (
+            "topic: locked",
+            "topic: locked/#",
+            "can't contain `+` or `#`",
+        ),
         ("text: hello", "text: hello, hex: 00", "bytes of one form"),
         ("rooms/all", "rooms#", "and `#` for all levels"),
         (

@@ -286,7 +286,11 @@ fn mistakes_are_reported_with_their_cure() {
         folder.path(),
         WORKLOAD,
         &[
-            ("read: nothing", "read: never", "isn't a known end of an answer"),
+            (
+                "read: nothing",
+                "read: never",
+                "isn't a known end of an answer",
+            ),
             ("read: nothing", "read: datagram", "TCP has no datagrams"),
             (
                 "read: nothing",
