@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use lab_archive::model::{Manifest, MeasureName, TrialRecord};
 use lab_counts::{Aggregate, Scope};
-use lab_plan::Threshold;
+use lab_plan::{SCRIPT_STEP, Threshold};
 use lab_stats::histogram::MergeError;
 use lab_stats::{Merger, histogram, needed_sample};
 
@@ -68,6 +68,8 @@ pub(crate) struct Numbers {
     /// The unit; empty for a plain number.
     unit: String,
     all: Histogram<u64>,
+    /// Whether a script adds them.
+    is_of_script: bool,
     /// The sessions that ended in the hold.
     sessions: u64,
     /// The numbers that a script added and that no figure contains.
@@ -93,6 +95,7 @@ pub(crate) fn judged_numbers<'a>(
         let unit = own.clone().map(|one| one.analysis.unit.clone()).next();
         let numbers = Numbers {
             unit: unit.unwrap_or_default(),
+            is_of_script: own.clone().any(|one| is_of_script(&one.analysis.step)),
             all: merge_all(own.map(|one| &one.numbers))?,
             sessions,
             not_counted: not_counted.get(name).copied().unwrap_or_default(),
@@ -100,6 +103,11 @@ pub(crate) fn judged_numbers<'a>(
         found.insert(name.as_str(), numbers);
     }
     Ok(found)
+}
+
+/// Whether a step, with its population or without, is the one of a script's checks and metrics.
+fn is_of_script(step: &str) -> bool {
+    step.rsplit('/').next() == Some(SCRIPT_STEP)
 }
 
 impl Numbers {
@@ -125,7 +133,7 @@ impl Numbers {
         let is_sum = matches!(aggregate, Aggregate::Sum | Aggregate::Rate);
         if self.all.is_empty() {
             // As in k6: sums and rates begin at 0. Without a session, nothing could be added.
-            return match is_sum && self.sessions > 0 {
+            return match is_sum && self.is_of_script && self.sessions > 0 {
                 true => Ok(0.0),
                 false => Err("no values in the hold".to_owned()),
             };
@@ -137,15 +145,22 @@ impl Numbers {
             let too_few = || format!("{values}, {needed} needed for this quantile");
             return at.map(|at| as_recorded(as_f64(at))).ok_or_else(too_few);
         }
-        let mean = histogram::mean(&self.all).unwrap_or_default();
         Ok(match aggregate {
-            Aggregate::Sum => mean * as_f64(self.all.len()) / 1000.0,
+            Aggregate::Sum => sum(&self.all),
             Aggregate::Min => as_recorded(as_f64(self.all.min())),
             Aggregate::Max => as_recorded(as_f64(self.all.max())),
-            Aggregate::Mean if as_f64(self.all.max()) >= EXACT => as_recorded(mean),
-            _ => mean / 1000.0,
+            _ => sum(&self.all) / as_f64(self.all.len()),
         })
     }
+}
+
+/// Returns the sum of numbers, each as it was before it was recorded.
+fn sum(numbers: &Histogram<u64>) -> f64 {
+    let recorded = numbers.iter_recorded().map(|at| {
+        let thousandths = numbers.lowest_equivalent(at.value_iterated_to());
+        as_recorded(as_f64(thousandths)) * as_f64(at.count_at_value())
+    });
+    recorded.sum()
 }
 
 /// Thousandths below this are recorded exactly, larger ones to a thousandth of themselves.
@@ -178,7 +193,7 @@ fn analysis(step: String, measure: &MeasureName, numbers: &Histogram<u64>) -> Me
             p999: three(exact.p999),
             max: three(exact.max),
         },
-        sum: exact.mean.unwrap_or_default() * exact.count as f64,
+        sum: sum(numbers),
     }
 }
 
@@ -214,9 +229,32 @@ mod tests {
         Numbers {
             unit: String::new(),
             all,
+            is_of_script: true,
             sessions,
             not_counted,
         }
+    }
+
+    #[test]
+    fn sums_are_those_of_the_recorded_numbers() {
+        for (value, times, sum) in [(3.0, 100, 300.0), (1000.0, 7, 7000.0), (2.5, 4, 10.0)] {
+            let all = numbers(&vec![value; times], 9, 0);
+            assert_eq!(all.measured(Aggregate::Sum).value, Some(sum));
+            assert_eq!(super::sum(&all.all), sum);
+        }
+    }
+
+    #[test]
+    fn numbers_in_responses_do_not_begin_at_0() {
+        let none = Numbers {
+            is_of_script: false,
+            ..numbers(&[], 9, 0)
+        };
+        for aggregate in [Aggregate::Sum, Aggregate::Rate] {
+            assert_eq!(none.measured(aggregate).value, None);
+        }
+        assert!(is_of_script("script") && is_of_script("readers/script"));
+        assert!(!is_of_script("GET /script/items") && !is_of_script("search"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Thresholds: judgements on the server, per trial. An empty metric fails (k6#4283).
 
-use lab_counts::{Aggregate, Attempts, Metric, NoFigure, Value};
+use lab_counts::{Aggregate, Attempts, Metric, NoFigure, Scope, Value};
 use lab_plan::Threshold;
 
 use crate::format::{count, duration, plural_count};
@@ -26,6 +26,23 @@ pub(crate) fn judge(threshold: &Threshold, of: Measured, unit: &str) -> Threshol
         beyond,
         implied: threshold.implied,
         reason,
+    }
+}
+
+/// The verdict of a script that failed the test by itself, as a threshold that doesn't hold.
+pub(crate) fn of_script(reason: String) -> ThresholdResult {
+    ThresholdResult {
+        text: "no `test.fail` of the script".to_owned(),
+        metric: Metric::Measure,
+        scope: Scope::Measure("test".to_owned()),
+        aggregate: Aggregate::Sum,
+        unit: String::new(),
+        value: None,
+        limit: 0.0,
+        holds: false,
+        beyond: false,
+        implied: true,
+        reason: Some(format!("the script failed the test: {reason}")),
     }
 }
 

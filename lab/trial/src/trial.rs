@@ -291,15 +291,16 @@ impl<'a> Measured<'a> {
         let deciding = match self.input.study.decides {
             Some(Decides::Named(named)) => {
                 let of = self.attempts(named.scope())?;
-                let measured = thresholds::measured(named.metric(), named.aggregate(), &of);
-                Some(measured)
+                Some(thresholds::measured(named.metric(), named.aggregate(), &of))
             }
             _ => None,
         };
+        let by_script = notes::test_failed(&self.input.data.record).map(thresholds::of_script);
         Ok(Thresholds {
             deciding,
-            thresholds: limits.iter().map(judge).collect(),
-            carried: subject_to.map(|limits| limits.iter().all(|one| judge(one).holds)),
+            carried: subject_to
+                .map(|limits| by_script.is_none() && limits.iter().all(|one| judge(one).holds)),
+            thresholds: limits.iter().map(judge).chain(by_script).collect(),
             all: attempts::summary(&by_scope[&Scope::All]),
         })
     }

@@ -41,6 +41,13 @@ export default function () {
     assert!(matches!(code, Some(99 | 120)), "{code:?} {said}");
     assert_eq!(trial["test_failed"], "no stock", "{trial}");
     assert_eq!(trial["errors"], 0, "it is no failed request: {trial}");
+    let judged = trial["thresholds"].as_array().expect("thresholds");
+    let missed = judged.iter().find(|one| one["holds"] == false);
+    let reason = missed.map(|one| one["reason"].to_string());
+    assert!(
+        reason.is_some_and(|why| why.contains("no stock")),
+        "{trial}"
+    );
     assert!(
         said.contains("the script failed the test: no stock"),
         "{said}"
