@@ -25,7 +25,7 @@ impl LoadGenerators {
         Self(agents)
     }
 
-    /// Starts a driver with remote workers. A sequence has one user, and one generator.
+    /// Starts a driver with remote workers. A sequence has one generator.
     pub(crate) fn start(
         &self,
         mix: Mix,

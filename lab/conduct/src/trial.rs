@@ -281,7 +281,7 @@ impl Conductor<'_> {
         if result.is_err() {
             driver.stop();
         }
-        end_driver(driver, &events, result.is_ok()).and(result)
+        end_driver(driver, &events, result.is_ok(), facts).and(result)
     }
 
     /// Calls the `teardown` of the load's scripts, unless the system has ended. A failure changes nothing that was
@@ -295,8 +295,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// Starts the driver: in this process, or as several if the load is spread over them, or as one of two in a duet. A
-    /// sequence has one user, and nothing to spread.
+    /// Starts the driver: in this process, or as several if the load is spread over them, or as one of two in a duet. The
+    /// users of a sequence stay together.
     fn driver(&self, mix: Mix, events: SyncSender<DriverEvent>) -> Result<Driver, Stop> {
         let load = &self.trial.load;
         let is_spread = load.generators > 1 && !matches!(load.kind, LoadKind::Sequence { .. });
@@ -457,6 +457,7 @@ fn end_driver(
     driver: Driver,
     events: &Receiver<DriverEvent>,
     expect_whole: bool,
+    facts: &mut TrialFacts,
 ) -> Result<DriverSummary, Stop> {
     let watch = Stopwatch::start();
     loop {
@@ -465,7 +466,9 @@ fn end_driver(
             _ if watch.elapsed() > DRIVER_GRACE => {
                 return Err(Stop::overdue());
             }
-            _ => {}
+            // The notes of a script count to the end, also those of a stopped load.
+            Ok(event) => facts.script(&event),
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
     let summary = driver.join().map_err(driver_stop)?;

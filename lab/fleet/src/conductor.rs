@@ -434,7 +434,7 @@ pub(crate) mod tests {
         there[1].versions = (5, 6);
         "2.0.0".clone_into(&mut there[1].program);
         let expected = "2 agents are wanted, and 1 can be had; ada works for me's run r; bob is \
-                        plimsoll 2.0.0 (messages 5 to 6), and this is 1.0.0 (messages 9): install \
+                        plimsoll 2.0.0 (messages 5 to 6), and this is 1.0.0 (messages 10): install \
                         the same version on both machines";
         assert_eq!(chosen(&there, &any(2)).unwrap_err(), expected);
         let named = |names: &[&str]| {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::name::Name;
 
 /// The version of these messages.
-pub const VERSION: u8 = 9;
+pub const VERSION: u8 = 10;
 /// Maximum length of a greeting, question, or answer.
 const MOST_TEXT: usize = 64 << 10;
 /// Maximum length of a packet's content: a NATS server accepts 1 MiB by default.

@@ -442,8 +442,8 @@ impl Recorder {
     }
 
     /// Counts a value of a check or a metric that is in no figure of it.
-    pub fn not_counted(&mut self, name: &str) {
-        self.script.not_counted(name);
+    pub fn not_counted(&mut self, name: &str, is_measure: bool) {
+        self.script.not_counted(name, is_measure);
     }
 
     fn note(&self, note: Option<ScriptNote>) {

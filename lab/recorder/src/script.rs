@@ -64,13 +64,14 @@ impl ScriptNotes {
         is_first.then(|| ScriptNote::Failed(shortened(reason)))
     }
 
-    /// Counts a value that is in no figure.
-    pub(crate) fn not_counted(&mut self, name: &str) {
+    /// Counts a value that is in no figure. The number of names is limited, except for those of known measures, whose
+    /// thresholds depend on it.
+    pub(crate) fn not_counted(&mut self, name: &str, is_measure: bool) {
         if let Some(values) = self.not_counted.get_mut(name) {
             *values += 1;
             return;
         }
-        let is_full = self.not_counted.len() >= MAX_NAMES;
+        let is_full = !is_measure && self.not_counted.len() >= MAX_NAMES;
         let name = if is_full { OTHER_NAMES } else { name };
         *self.not_counted.entry(name.to_owned()).or_default() += 1;
     }
@@ -105,8 +106,8 @@ mod tests {
         );
         assert_eq!(notes.aborted("b"), None);
         for round in 0..2 * MAX_NAMES {
-            notes.not_counted(&format!("name {round}"));
-            notes.not_counted("name 0");
+            notes.not_counted(&format!("name {round}"), false);
+            notes.not_counted("name 0", false);
         }
         let all: Vec<ScriptNote> = notes.take_not_counted().collect();
         let values = all.iter().map(|note| match note {

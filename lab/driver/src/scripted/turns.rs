@@ -173,7 +173,7 @@ impl<C: Client> Shared<C> {
                 self.number(life, playing, (ALL_CHECKS, value));
                 match playing.check(&name) {
                     Some(place) => self.number(life, playing, (place, value)),
-                    None => self.not_counted(&format!("{CHECK_MEASURE}{name}")),
+                    None => self.not_counted(&format!("{CHECK_MEASURE}{name}"), false),
                 }
             }
             Event::Metric {
@@ -184,9 +184,9 @@ impl<C: Client> Shared<C> {
                     MetricKind::Counter | MetricKind::Gauge | MetricKind::Trend => value,
                 };
                 let fits = (0.0..=MAX_MEASURED).contains(&value);
-                match playing.metric(&name).filter(|_| fits) {
-                    Some(place) => self.number(life, playing, (place, value)),
-                    None => self.not_counted(&name),
+                match playing.metric(&name) {
+                    Some(place) if fits => self.number(life, playing, (place, value)),
+                    known => self.not_counted(&name, known.is_some()),
                 }
             }
             Event::Group { name, begins: true } => self.begin_group(life, session, &name),
@@ -212,8 +212,8 @@ impl<C: Client> Shared<C> {
     }
 
     /// Counts a value of a check or a metric that has no place, or doesn't fit.
-    fn not_counted(&self, name: &str) {
-        self.recorder.borrow_mut().not_counted(name);
+    fn not_counted(&self, name: &str, is_measure: bool) {
+        self.recorder.borrow_mut().not_counted(name, is_measure);
     }
 
     fn begin_group(&self, life: &Life<C>, session: &mut Session<'_>, name: &str) {
