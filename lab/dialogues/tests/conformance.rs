@@ -143,18 +143,10 @@ impl<S: Subject> Visiting<S> {
         let workload = workload::<S>();
         let time = TokioTime::start();
         let client = S::client(&workload, server(address, timeout), time.clone());
-        let user = User {
-            first: 0,
-            index: 0,
-            users: 1,
-            seed: 1,
-            block: 0,
-            base_date: lab_workload::DEFAULT_DATES_FROM,
-        };
         Self {
             session: client.session(),
             client,
-            scope: workload.scope(user, &[]).unwrap(),
+            scope: workload.scope(ONLY_USER, &[]).unwrap(),
             time,
         }
     }
@@ -203,7 +195,17 @@ struct Values {
     wire: u64,
 }
 
-fn server(address: SocketAddr, request_timeout: Duration) -> Server {
+/// The only user of a client.
+pub(crate) const ONLY_USER: User = User {
+    first: 0,
+    index: 0,
+    users: 1,
+    seed: 1,
+    block: 0,
+    base_date: lab_workload::DEFAULT_DATES_FROM,
+};
+
+pub(crate) fn server(address: SocketAddr, request_timeout: Duration) -> Server {
     Server {
         base: format!("tcp://{address}").parse::<BaseUrl>().unwrap(),
         addresses: Arc::from([address]),
@@ -221,7 +223,7 @@ fn server(address: SocketAddr, request_timeout: Duration) -> Server {
     }
 }
 
-const LONG: Duration = Duration::from_secs(300);
+pub(crate) const LONG: Duration = Duration::from_secs(300);
 /// Time limit for a greeting on any machine.
 const SHORT: Duration = Duration::from_secs(2);
 

@@ -10,18 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lab_client::dialogue::{Dialogue, DialogueClient};
-use lab_client::{
-    BaseUrl, Client, ErrorClass, Exchange, Limits, Protocol, Resolve, Server, Sources, Time as _,
-    Tls,
-};
+use lab_client::{Client, ErrorClass, Exchange, Time as _};
 use lab_workload::{
-    Capture, CaptureSource, ProtocolRequest, Request, Speech, Template, User, UserScope, Workload,
+    Capture, CaptureSource, ProtocolRequest, Request, Speech, Template, UserScope, Workload,
 };
 use tokio::task::LocalSet;
 
+use crate::conformance::{LONG, ONLY_USER, server};
 use crate::time::tokios::TokioTime;
-
-const LONG: Duration = Duration::from_secs(300);
 
 /// A server that is ended on drop.
 struct Running(Child);
@@ -111,36 +107,13 @@ impl<D: Dialogue> Playing<D> {
             ..Workload::of("w", vec![lab_workload::Step::of("it", requests)])
         };
         let address = SocketAddr::from(([127, 0, 0, 1], port));
-        let base: BaseUrl = format!("tcp://{address}").parse().unwrap();
-        let server = Server {
-            base,
-            addresses: [address].into(),
-            tls: Tls::default(),
-            resolve: Resolve::default(),
-            sources: Sources::default(),
-            protocol: Protocol::default(),
-            limits: Limits {
-                request_timeout: LONG,
-                connect_timeout: LONG,
-                max_response_bytes: 1 << 20,
-                max_header_bytes: 64 << 10,
-                keep_alive_idle: LONG,
-            },
-        };
+        let server = server(address, LONG);
         let time = TokioTime::start();
         let client = DialogueClient::new(&workload, new(&workload), server, time.clone());
-        let user = User {
-            first: 0,
-            index: 0,
-            users: 1,
-            seed: 1,
-            block: 0,
-            base_date: lab_workload::DEFAULT_DATES_FROM,
-        };
         Self {
             session: client.session(),
             client,
-            scope: workload.scope(user, &[]).unwrap(),
+            scope: workload.scope(ONLY_USER, &[]).unwrap(),
             time,
         }
     }

@@ -44,7 +44,7 @@ fn receive(topic: &str) -> ProtocolRequest {
     ProtocolRequest::Mqtt(MqttRequest::Receive { topic })
 }
 
-/// A broker with one user, who may write and read below `rooms` and only read `locked`.
+/// A broker whose only user may write and read below `rooms`, and only read `locked`.
 fn broker() -> Option<(Running, u16, tempfile::TempDir)> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
