@@ -70,7 +70,7 @@ pub(crate) struct Shared<C: Client> {
     pub(crate) end: Cell<Nanos>,
     /// Notified when a task of the worker ends.
     pub(crate) ended: Rc<Notify>,
-    /// The users of a sequence who haven't ended, and the sessions that they share and haven't begun.
+    /// In a sequence: the number of users still running, and of shared sessions not yet begun.
     pub(crate) left: Cell<(u32, u32)>,
 }
 

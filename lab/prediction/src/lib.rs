@@ -195,7 +195,7 @@ impl Replay<'_> {
             }
         }
         let scale = sessions as f64 / replayed.max(1) as f64;
-        // Who takes which session of those that users share depends on the system.
+        // The system's speed decides which user takes which shared session.
         let is_shared = matches!(load.kind, LoadKind::Sequence { shared: true, .. }) && users > 1;
         let (prediction, counts) = tally.finish(scale, replayed == sessions && !is_shared);
         let prediction = Prediction {

@@ -43,7 +43,7 @@ fn study(url: &str, more: &str) -> String {
     )
 }
 
-/// A broker with one user, who may not write to `locked`, and its port.
+/// A broker whose only user may not write to `locked`, and its port.
 fn broker(folder: &Path, more: &str) -> Option<(Running, u16)> {
     if !has("mosquitto") || !has("mosquitto_passwd") {
         return None;

@@ -16,7 +16,7 @@ impl<C: Client> Shared<C> {
         matches!(self.drive.kind, LoadKind::Sequence { .. })
     }
 
-    /// Returns true if a user who began so many sessions has another one.
+    /// Returns true if a user has another session after it began this many.
     fn has_session(&self, begun: u32) -> bool {
         match self.drive.kind {
             LoadKind::Sequence { shared: true, .. } => self.left.get().1 > 0,

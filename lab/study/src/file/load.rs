@@ -121,7 +121,7 @@ pub(crate) struct SequenceFile {
     /// The number of sessions: of each user, or of all together if they are `shared`.
     #[schemars(with = "Count")]
     pub(crate) sessions: At<Scalar>,
-    /// The number of users, who all start at once. Default: 1.
+    /// The number of users; all start at once. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Count>")]
     pub(crate) users: Option<At<Scalar>>,
