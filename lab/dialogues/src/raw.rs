@@ -180,7 +180,7 @@ fn read(
             Some(at) => (at + 1, true),
             None => (heard.len(), false),
         },
-        AnswerReader::Bytes(count) => up_to(*count, heard, body),
+        AnswerReader::Bytes(count) => return Ok(reaches(*count, heard, body)),
         AnswerReader::Length(field) => return of_length(field, heard, body),
         AnswerReader::Pattern(None) => return Err("the pattern does not compile".to_owned()),
         AnswerReader::Pattern(Some(pattern)) => {
@@ -201,31 +201,26 @@ fn read(
     Ok(is_whole)
 }
 
-/// Returns how many bytes to take for an answer of `count` bytes, and whether they complete it.
-fn up_to(count: u64, heard: &[u8], body: &[u8]) -> (usize, bool) {
+/// Moves bytes from `heard` to `body` until it has `count` of them. Returns true once it does.
+fn reaches(count: u64, heard: &mut &[u8], body: &mut Vec<u8>) -> bool {
     let left = count.saturating_sub(body.len() as u64);
-    match usize::try_from(left) {
+    let (take, is_whole) = match usize::try_from(left) {
         Ok(left) if left <= heard.len() => (left, true),
         _ => (heard.len(), false),
-    }
+    };
+    body.extend_from_slice(&heard[..take]);
+    *heard = &heard[take..];
+    is_whole
 }
 
 /// Reads an answer whose head has its length.
 fn of_length(field: &LengthField, heard: &mut &[u8], body: &mut Vec<u8>) -> Result<bool, String> {
-    if body.len() < field.head() {
-        let (take, _) = up_to(field.head() as u64, heard, body);
-        body.extend_from_slice(&heard[..take]);
-        *heard = &heard[take..];
-        if body.len() < field.head() {
-            return Ok(false);
-        }
+    if !reaches(field.head() as u64, heard, body) {
+        return Ok(false);
     }
     let whole = field.whole(body);
     let whole = whole.ok_or("the length in the answer's header is out of range".to_owned())?;
-    let (take, is_whole) = up_to(whole, heard, body);
-    body.extend_from_slice(&heard[..take]);
-    *heard = &heard[take..];
-    Ok(is_whole)
+    Ok(reaches(whole, heard, body))
 }
 
 impl RawAnswer {
