@@ -141,12 +141,10 @@ pub enum ResponseKind {
 /// The cookies of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Jar {
-    /// 0, the user's own jar; requests with another one are refused.
-    pub id: u32,
     /// Cookies of this request only: name, value, and whether it replaces the jar's.
     pub own: Vec<(String, String, bool)>,
-    /// Changes by the script to jars since the last request: the jar, and the cookie.
-    pub changes: Vec<(u32, Cookie)>,
+    /// The script's changes to the user's jar since the last request.
+    pub changes: Vec<Cookie>,
 }
 
 /// A cookie.
@@ -210,8 +208,6 @@ pub struct Answer {
     pub error: Option<Failure>,
     /// The protocol, such as `HTTP/1.1`.
     pub protocol: String,
-    /// The cookies that the user's jar holds for the address.
-    pub cookies: Vec<Cookie>,
 }
 
 /// Why there was no answer.

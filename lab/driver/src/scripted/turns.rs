@@ -157,7 +157,7 @@ impl<C: Client> Shared<C> {
 
     /// Applies the script's changes to the user's cookies.
     pub(super) fn set_cookies(&self, life: &Life<C>, request: &Request) {
-        for (_, cookie) in &request.jar.changes {
+        for cookie in &request.jar.changes {
             let now_ms = self.clock.unix_ms(self.clock.nanos());
             let text = as_set_cookie(cookie, now_ms);
             self.client.set_cookie(&life.user.session, &text, "/");

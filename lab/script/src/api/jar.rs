@@ -8,6 +8,7 @@ use crate::shared::Shared;
 use crate::turn::Cookie;
 
 use super::cookies;
+use super::state::OWN_JAR;
 use super::values;
 
 fn address(ctx: &Ctx<'_>, url: &str) -> Result<Url> {
@@ -81,7 +82,7 @@ pub(super) fn set<'js>(
 fn change(shared: &Shared, id: u32, cookie: Cookie) {
     let now = shared.now_ms();
     shared.api.with(shared.user.get(), |user| {
-        if id == 0 {
+        if id == OWN_JAR {
             user.changes.push(cookie.clone());
         }
         user.jars.entry(id).or_default().put(cookie, now);
@@ -99,7 +100,7 @@ pub(super) fn remove<'js>(
     let url = address(ctx, url)?;
     shared.api.with(shared.user.get(), |user| {
         let gone = user.jars.entry(id).or_default().remove(&url, name);
-        if id == 0 {
+        if id == OWN_JAR {
             user.changes.extend(gone.into_iter().map(|cookie| Cookie {
                 value: String::new(),
                 max_age: Some(0),

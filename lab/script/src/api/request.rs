@@ -87,7 +87,6 @@ pub(crate) fn hand_over(shared: &Shared, requests: &mut [Request]) {
         return;
     }
     let pending = requests.iter().map(|request| Pending {
-        jar: request.jar.id,
         kind: request.response,
         sent: settings.reads_sent.then(|| Box::new(request.clone())),
     });
@@ -95,8 +94,7 @@ pub(crate) fn hand_over(shared: &Shared, requests: &mut [Request]) {
     shared.api.with(shared.user.get(), |user| {
         user.pending = pending;
         if let Some(first) = requests.first_mut() {
-            let changes = std::mem::take(&mut user.changes);
-            first.jar.changes = changes.into_iter().map(|cookie| (0, cookie)).collect();
+            first.jar.changes = std::mem::take(&mut user.changes);
         }
     });
 }

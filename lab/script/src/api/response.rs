@@ -11,7 +11,7 @@ use crate::turn::{Answer, Request, ResponseKind, Timings};
 use super::address;
 use super::cookies;
 use super::json_path::{self, Found};
-use super::state::{Pending, User};
+use super::state::{OWN_JAR, Pending, User};
 use super::values;
 
 /// The bytes of an entry of headers besides its texts.
@@ -71,7 +71,7 @@ fn response<'js>(
 ) -> Result<Value<'js>> {
     let settings = shared.program.settings();
     if settings.reads_jars {
-        learn(shared, &answer, pending.jar);
+        learn(shared, &answer);
     }
     if settings.throw
         && let Some(failure) = &answer.error
@@ -100,23 +100,18 @@ fn size(answer: &Answer) -> usize {
     answer.body.len() + answer.url.len() + headers + size_of::<Response>()
 }
 
-/// Takes over the cookies of an answer: those that the lab reports, and those that its headers set.
-fn learn(shared: &Shared, answer: &Answer, jar: u32) {
+/// Puts the cookies that an answer sets into the user's own jar.
+fn learn(shared: &Shared, answer: &Answer) {
     let url = Url::parse(&answer.url).ok();
     let set = answer
         .headers
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
     let set = set.filter_map(|(_, value)| cookies::read(value, url.as_ref()));
-    let reported = answer
-        .cookies
-        .iter()
-        .filter(|cookie| !cookie.domain.is_empty())
-        .cloned();
     let now = shared.now_ms();
     shared.api.with(shared.user.get(), |user| {
-        let jar = user.jars.entry(jar).or_default();
-        for cookie in reported.chain(set) {
+        let jar = user.jars.entry(OWN_JAR).or_default();
+        for cookie in set {
             jar.put(cookie, now);
         }
     });

@@ -34,10 +34,12 @@ pub(super) struct User {
     pub(super) pending: Vec<Pending>,
 }
 
+/// The number of the user's own jar.
+pub(super) const OWN_JAR: u32 = 0;
+
 /// What a response needs to know of its request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pending {
-    pub(super) jar: u32,
     pub(super) kind: ResponseKind,
     /// The request, as `Response.request` shows it.
     pub(super) sent: Option<Box<Request>>,
