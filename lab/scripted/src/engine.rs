@@ -119,7 +119,8 @@ impl Engines {
         let Some(scripted) = &workload.scripted else {
             return Ok(None);
         };
-        let engine = self.engine(scripted, &terms, clock)?;
+        let engine = self.engine(scripted, &terms, clock);
+        let engine = engine.map_err(|why| workload.inputs.mask(&why))?;
         Ok(Some(Playing {
             engine,
             scripted: Arc::clone(scripted),
@@ -178,7 +179,7 @@ pub fn load(scripted: &Scripted, given: &Inputs) -> Result<Program, String> {
     let variables = Variables(variables.collect());
     Program::load(entry, &Bundle(&sources), &variables).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        errors.join("\n")
+        given.mask(&errors.join("\n"))
     })
 }
 

@@ -192,6 +192,25 @@ export function teardown(data) {
 }
 
 #[test]
+fn a_script_that_cannot_be_loaded_prints_no_secret() {
+    let script = r"
+if (!`${__ENV.API_TOKEN ?? 'live'}`.startsWith('live')) throw new Error(`bad token ${__ENV.API_TOKEN}`);
+export default function () {}
+";
+    let folder = folder(&[("start.js", script)]);
+    let given = ["-e", "API_TOKEN=hush-9271", "--url", "http://127.0.0.1:1"];
+    for command in ["try", "run", "plan"] {
+        let (said, code) = run(
+            folder.path(),
+            &[&[command, "start.js"][..], &given].concat(),
+        );
+        assert_eq!(code, Some(104), "{said}");
+        assert!(said.contains("bad token ***"), "{said}");
+        assert!(!said.contains("hush-9271"), "{said}");
+    }
+}
+
+#[test]
 fn cookies_of_a_script_are_sent_as_the_script_says() {
     let script = r"
 import http from 'k6/http';

@@ -39,19 +39,24 @@ impl Script {
     }
 
     /// Adds the values of its variables.
-    pub(super) fn inputs(&self, mut asked: Vec<InputName>) -> Inputs {
-        asked.extend(self.variables.iter().map(|(name, _)| InputName {
-            name: name.clone(),
-            secret: looks_secret(name),
-        }));
-        let mut given = Inputs::unknown(asked);
-        for (name, value) in &self.variables {
-            if let Some(value) = value {
-                given.set(name, value);
-            }
-        }
-        given
+    pub(super) fn inputs(&self, asked: Vec<InputName>) -> Inputs {
+        inputs(&self.variables, asked)
     }
+}
+
+/// Returns the values of variables, of which those with such a name are secret.
+fn inputs(variables: &[(String, Option<String>)], mut asked: Vec<InputName>) -> Inputs {
+    asked.extend(variables.iter().map(|(name, _)| InputName {
+        name: name.clone(),
+        secret: looks_secret(name),
+    }));
+    let mut given = Inputs::unknown(asked);
+    for (name, value) in variables {
+        if let Some(value) = value {
+            given.set(name, value);
+        }
+    }
+    given
 }
 
 /// Reads the script that plays the session, if there is one; the outer `None` if a problem was reported.
@@ -171,15 +176,18 @@ fn load_at(path: &str, files: &dyn Files, problems: &mut Problems) -> Option<Loa
         None => ("", path),
     };
     let disk = ScriptFolder { folder, files };
-    let load = |variables: &Variables, problems: &mut Problems| {
+    let load = |variables: &Variables, given: &Inputs, problems: &mut Problems| {
         let loaded = Program::load(entry, &disk, variables);
         let noted = |errors: Vec<lab_script::LoadError>| {
-            let all = errors.iter().map(|error| problem(&disk, error));
-            all.for_each(|problem| problems.push(problem));
+            for mut error in errors {
+                error.message = given.mask(&error.message);
+                problems.push(problem(&disk, &error));
+            }
         };
         loaded.map_err(noted).ok()
     };
-    let program = load(&Variables::default(), problems)?;
+    let none = Inputs::unknown(Vec::new());
+    let program = load(&Variables::default(), &none, problems)?;
     let given = program.variables().iter().map(|name| {
         let value = match files.environment(name) {
             Environment::Set(value) => Some(value),
@@ -195,7 +203,7 @@ fn load_at(path: &str, files: &dyn Files, problems: &mut Problems) -> Option<Loa
     let program = match known.is_empty() {
         true => program,
         // Its options may depend on them.
-        false => load(&Variables(known), problems)?,
+        false => load(&Variables(known), &inputs(&given, Vec::new()), problems)?,
     };
     Some((program, given))
 }
