@@ -65,6 +65,7 @@ fn run(
         vus: flags.vus.or(quick_load.users),
         duration: flags.duration.or(quick_load.hold),
         iterations: flags.iterations,
+        is_attempt: false,
     };
     made(
         args,
@@ -121,6 +122,7 @@ pub(crate) fn attempt(
     let one = Flags {
         iterations: Some(1),
         vus: Some(1),
+        is_attempt: true,
         ..Flags::default()
     };
     made(args, files, reached, (one, env)).map(|(made, _)| made)

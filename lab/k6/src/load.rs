@@ -102,20 +102,33 @@ fn first_function<'v>(mut scenarios: impl Iterator<Item = &'v Value>) -> Option<
 }
 
 /// Returns the scenarios of a script's options and flags, at least one unless some are refused.
-pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<Scenario> {
-    let flags = script.flags;
-    let is_given = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
+pub(super) fn scenarios(
+    script: &Script<'_>,
+    refused: &mut Vec<Refused>,
+    notes: &mut Vec<String>,
+) -> Vec<Scenario> {
     let named = script.options.get("scenarios").and_then(Value::as_object);
-    let Some(named) = named.filter(|named| !named.is_empty() && !is_given) else {
+    let named = named.filter(|named| !named.is_empty());
+    let Some(named) = named.filter(|_| !script.flags.replace_load()) else {
         let load = plain(script, &mut Options::of(script, refused));
-        let load = load.map(Scenario::default_of);
         let function = named.and_then(|named| first_function(named.values()));
-        let load = load.map(|load| match function {
-            Some(function) => Scenario { function, ..load },
-            None => load,
-        });
+        let function = function.unwrap_or_else(|| "default".to_owned());
+        if let Some(named) = named.filter(|_| !script.flags.is_attempt) {
+            let names: Vec<String> = named.keys().map(|name| format!("`{name}`")).collect();
+            notes.push(format!(
+                "--duration or --iterations replaces the scenarios {}: only the function `{function}` runs",
+                names.join(", ")
+            ));
+        }
+        let load = load.map(Scenario::default_of);
+        let load = load.map(|load| Scenario { function, ..load });
         return load.into_iter().collect();
     };
+    if script.flags.vus.is_some() {
+        let message = "--vus can't be used with `scenarios`".to_owned();
+        let help = "give --duration or --iterations, too, or change `vus` in the scenarios";
+        refused.push(script.refused(&["scenarios"], message, help));
+    }
     let mut all = Vec::new();
     for (name, options) in named {
         let mut options = Options::of_scenario(script, (name, options), refused);
@@ -165,8 +178,7 @@ fn plain(script: &Script<'_>, options: &mut Options<'_>) -> Option<Load> {
     let length = flags.duration.or(options.time("duration"));
     let iterations = flags.iterations.map(u64::from);
     let iterations = iterations.or(options.whole("iterations"));
-    let by_flags = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
-    let stages = options.stages().filter(|_| !by_flags);
+    let stages = options.stages().filter(|_| !flags.replace_load());
     match (stages, length, iterations) {
         (Some(list), ..) => stages_of(&list, f64::from(users), 1.0, options).map(Load::Stages),
         (_, _, Some(sessions)) if flags.duration.is_none() => Some(Load::Sequence {

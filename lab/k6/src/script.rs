@@ -43,6 +43,15 @@ pub struct Flags {
     pub duration: Option<Duration>,
     /// Sessions of all users together.
     pub iterations: Option<u32>,
+    /// Whether one user tries the script: nothing is judged, and nothing is noted about the load.
+    pub is_attempt: bool,
+}
+
+impl Flags {
+    /// Whether they replace the script's scenarios and stages. A number of users alone doesn't.
+    pub(crate) fn replace_load(&self) -> bool {
+        self.duration.is_some() || self.iterations.is_some()
+    }
 }
 
 /// The files for a script.

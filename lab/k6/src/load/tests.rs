@@ -100,7 +100,7 @@ fn flags_replace_options() {
     let flags = Flags {
         vus: Some(3),
         duration: Some(Duration::from_secs(5)),
-        iterations: None,
+        ..Flags::default()
     };
     for options in [
         json!({ "vus": 9, "iterations": 4 }),
@@ -110,6 +110,33 @@ fn flags_replace_options() {
         let found = load_of(&options, flags);
         assert_eq!(found, "{ users: 3, ramp: 0s, hold: 5s }", "{options}");
     }
+}
+
+#[test]
+fn a_number_of_users_alone_replaces_no_stages_and_no_scenarios() {
+    let vus = Flags {
+        vus: Some(50),
+        ..Flags::default()
+    };
+    let stages = json!({ "stages": [{ "duration": "5m", "target": 100 }] });
+    let expected = "{ stages: [{ users: 100, from: 50, over: 300s }] }";
+    assert_eq!(load_of(&stages, vus), expected);
+    let one = scenario(&json!({ "executor": "constant-vus", "duration": "1m" }));
+    let refused = made(&one, vus).unwrap_err();
+    assert_eq!(refused[0].message, "--vus can't be used with `scenarios`");
+    assert!(refused[0].help.contains("--duration"));
+    let length = Flags {
+        duration: Some(Duration::from_secs(5)),
+        ..vus
+    };
+    let note =
+        "--duration or --iterations replaces the scenarios `one`: only the function `default` runs";
+    assert_eq!(made(&one, length).unwrap().notes, [note]);
+    let attempt = Flags {
+        is_attempt: true,
+        ..length
+    };
+    assert_eq!(made(&one, attempt).unwrap().notes, [""; 0]);
 }
 
 #[test]
