@@ -31,7 +31,7 @@ pub fn files(script: &Script<'_>) -> Result<StudyFiles, Vec<Refused>> {
     }
     let mut notes = Vec::new();
     let scenarios = scenarios(script, &mut refused, &mut notes);
-    let thresholds = thresholds::thresholds(script, &scenarios, &mut notes);
+    let thresholds = thresholds::thresholds(script, &scenarios, (&mut refused, &mut notes));
     if !refused.is_empty() {
         return Err(refused);
     }

@@ -8,7 +8,11 @@ use lab_units::yaml::text;
 use serde_json::Value;
 
 use crate::load::Scenario;
-use crate::script::Script;
+use crate::script::{Refused, Script};
+
+/// What to do about a threshold without a counterpart.
+const HELP: &str = "leave it out, or judge `http_req_duration`, `http_req_failed`, `http_reqs`, `iteration_duration`, a group, \
+                    `checks`, or a metric of the script by a figure that it has";
 
 /// A kind of figure, by the units of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +29,11 @@ enum Kind {
     Counter,
 }
 
-/// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are notes.
+/// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are refused.
 pub(super) fn thresholds(
     script: &Script<'_>,
     scenarios: &[Scenario],
-    notes: &mut Vec<String>,
+    (refused, notes): (&mut Vec<Refused>, &mut Vec<String>),
 ) -> String {
     let all = script.options.get("thresholds").and_then(Value::as_object);
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -53,9 +57,16 @@ pub(super) fn thresholds(
                 .and_then(|(key, kind)| Some((key, limits_of(kind, limit)?)));
             match judged {
                 Some((key, limits)) => found.entry(key).or_default().extend(limits),
-                None => notes.push(format!("the threshold `{metric}: {limit}` is not judged")),
+                None if script.flags.is_attempt => {}
+                None if is_noted(script, metric, limit) => {
+                    notes.push(format!("the threshold `{metric}: {limit}` is not judged"));
+                }
+                None => {
+                    let message = format!("the threshold `{metric}: {limit}` can't be judged");
+                    refused.push(script.refused(&["thresholds", metric], message, HELP));
+                }
             }
-            if aborts {
+            if aborts && !script.flags.is_attempt {
                 notes.push(format!(
                     "`abortOnFail` of the threshold `{metric}: {limit}` is ignored: use `abort_on` in a study"
                 ));
@@ -71,6 +82,23 @@ pub(super) fn thresholds(
         let _ = writeln!(out, "  {}: [{}]", text(&key), limits.join(", "));
     }
     out
+}
+
+/// Whether a threshold without a counterpart is only noted: the `rate` of a counter, a limit such as `max>=0`, which always
+/// holds and shows a submetric in k6, and one on a scenario that flags replace.
+fn is_noted(script: &Script<'_>, metric: &str, limit: &str) -> bool {
+    let of_scenario = metric.split_once("{scenario:");
+    let replaced = of_scenario.filter(|_| script.flags.replace_load());
+    let replaced = replaced.and_then(|(_, name)| name.strip_suffix('}'));
+    let is_replaced = replaced.is_some_and(|name| {
+        let scenarios = script.options.get("scenarios");
+        scenarios.is_some_and(|all| all.get(name.trim()).is_some())
+    });
+    let Some((figure, operators, number)) = parts(limit) else {
+        return false;
+    };
+    let always_holds = operators == [">="] && number == 0.0;
+    is_replaced || always_holds || (figure == "rate" && is_counter(script, metric))
 }
 
 /// Splits `p(95) < 500` into its figure, operators, and number. `==` is both `>=` and `<=`.
