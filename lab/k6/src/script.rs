@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lab_import::quick::ConnectOptions;
+use lab_workload::MetricKind;
 use serde_json::Value;
 
 /// A script to be run.
@@ -22,8 +23,8 @@ pub struct Script<'a> {
     pub steps: &'a [String],
     /// The names of its groups.
     pub groups: &'a [String],
-    /// The names of its measures: those of its metrics, of all checks (`checks`), and of each (`check: …`).
-    pub measures: &'a [String],
+    /// Its measures: its metrics, all checks (`checks`), and each (`check: …`).
+    pub measures: &'a [(String, MetricKind)],
     /// The server.
     pub url: String,
     /// The server's process, if it runs here.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use lab_units::units::decimal;
 use lab_units::yaml::text;
+use lab_workload::MetricKind;
 use serde_json::Value;
 
 use crate::load::Scenario;
@@ -23,10 +24,8 @@ enum Kind {
     Part,
     /// Per second.
     Rate,
-    /// The numbers of a check, or of a metric of the script.
-    Number,
-    /// Those of a counter: its `rate` is per second, which no study has.
-    Counter,
+    /// The numbers of a check, or of a metric of the script. The `rate` of a counter is per second, which no study has.
+    Of(MetricKind),
 }
 
 /// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are refused.
@@ -98,7 +97,8 @@ fn is_noted(script: &Script<'_>, metric: &str, limit: &str) -> bool {
         return false;
     };
     let always_holds = operators == [">="] && number == 0.0;
-    is_replaced || always_holds || (figure == "rate" && is_counter(script, metric))
+    let kind = measure(script, metric, None).map(|(_, kind)| *kind);
+    is_replaced || always_holds || (figure == "rate" && kind == Some(MetricKind::Counter))
 }
 
 /// Splits `p(95) < 500` into its figure, operators, and number. `==` is both `>=` and `<=`.
@@ -120,24 +120,18 @@ fn parts(text: &str) -> Option<(&str, &'static [&'static str], f64)> {
 }
 
 /// Returns the measure of a check or a metric of the script.
-fn measure<'a>(script: &Script<'a>, name: &str, tag: Option<&str>) -> Option<&'a String> {
+fn measure<'a>(
+    script: &Script<'a>,
+    name: &str,
+    tag: Option<&str>,
+) -> Option<&'a (String, MetricKind)> {
     let of_check = tag.and_then(|tag| tag.strip_prefix("check:"));
     let name = match (name, of_check) {
         ("checks", Some(check)) => &format!("check: {}", check.trim()),
         _ if tag.is_some() => return None,
         (name, _) => name,
     };
-    script.measures.iter().find(|known| *known == name)
-}
-
-/// Whether the script makes a counter of this name: its rate is per second.
-fn is_counter(script: &Script<'_>, name: &str) -> bool {
-    let made = script.text.split("Counter(").skip(1);
-    let mut names = made.map(|rest| rest.trim_start().trim_start_matches(['\'', '"', '`']));
-    names.any(|rest| {
-        rest.strip_prefix(name)
-            .is_some_and(|rest| rest.starts_with(['\'', '"', '`']))
-    })
+    script.measures.iter().find(|(known, _)| known == name)
 }
 
 /// Returns the study's key for a metric of k6.
@@ -146,12 +140,8 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
         Some((name, rest)) => (name.trim(), Some(rest.strip_suffix('}')?.trim())),
         None => (metric.trim(), None),
     };
-    if let Some(measure) = measure(script, name, tag) {
-        let kind = match is_counter(script, name) {
-            true => Kind::Counter,
-            false => Kind::Number,
-        };
-        return Some((format!("measure{{name:{measure}}}"), kind));
+    if let Some((measure, kind)) = measure(script, name, tag) {
+        return Some((format!("measure{{name:{measure}}}"), Kind::Of(*kind)));
     }
     let (ours, kind) = match name {
         "http_req_duration" => ("response_time", Kind::Time),
@@ -203,13 +193,13 @@ fn limits_of(kind: Kind, limit: &str) -> Option<Vec<String>> {
     let (figure, operators, number) = parts(limit)?;
     let one = |operator: &&str| {
         let figure = match (kind, figure) {
-            (Kind::Part | Kind::Rate | Kind::Number, "rate") => figure,
+            (Kind::Part | Kind::Rate | Kind::Of(MetricKind::Rate), "rate") => figure,
             (Kind::Part | Kind::Rate, _) => return None,
             (_, "avg" | "min" | "max" | "med") => figure,
-            (Kind::Counter | Kind::Number, "count") => "sum",
+            (Kind::Of(_), "count") => "sum",
             // The last value of a gauge is between its extremes.
-            (Kind::Number, "value") if operator.starts_with('<') => "max",
-            (Kind::Number, "value") => "min",
+            (Kind::Of(MetricKind::Gauge), "value") if operator.starts_with('<') => "max",
+            (Kind::Of(MetricKind::Gauge), "value") => "min",
             (_, other) => {
                 let percent = other.strip_prefix("p(")?.strip_suffix(')')?;
                 let percent: f64 = percent.trim().parse().ok()?;

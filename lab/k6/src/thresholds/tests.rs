@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use lab_workload::MetricKind;
+
 use crate::script::{Flags, Refused, Script, StudyFiles};
 
 fn made(thresholds: &serde_json::Value) -> StudyFiles {
@@ -9,18 +11,24 @@ fn made(thresholds: &serde_json::Value) -> StudyFiles {
 }
 
 fn given(thresholds: &serde_json::Value, flags: Flags) -> Result<StudyFiles, Vec<Refused>> {
-    let measures = ["checks", "check: is found", "price", "errors"];
+    let measures = [
+        ("checks", MetricKind::Rate),
+        ("check: is found", MetricKind::Rate),
+        ("price", MetricKind::Trend),
+        ("stock", MetricKind::Gauge),
+        ("errors", MetricKind::Counter),
+    ];
     let scenario = json!({ "executor": "constant-vus", "duration": "1m" });
     crate::files(&Script {
         name: "shop".to_owned(),
         prefix: "shop".to_owned(),
         file: "./shop.js".to_owned(),
-        text: "const errors = new Counter('errors');\nconst price = new Trend('price');\nexport const options = {\n\
+        text: "\n\nexport const options = {\n\
                thresholds: {\n  unknown: ['avg<1'] } };",
         options: &json!({ "scenarios": { "one": scenario }, "thresholds": thresholds }),
         steps: &["GET /items".to_owned()],
         groups: &["Checkout".to_owned()],
-        measures: &measures.map(str::to_owned),
+        measures: &measures.map(|(name, kind)| (name.to_owned(), kind)),
         url: "http://h:1".to_owned(),
         pid: None,
         reach: lab_import::quick::ConnectOptions::default(),
@@ -61,8 +69,8 @@ fn thresholds_of_k6_are_those_of_a_study() {
             "p(99.9) <= 12.5",
             "\"measure{name:price}\": [\"p(99.9) <= 12.5\"]",
         ),
-        ("price", "value>3", "\"measure{name:price}\": [\"min > 3\"]"),
-        ("price", "value<3", "\"measure{name:price}\": [\"max < 3\"]"),
+        ("stock", "value>3", "\"measure{name:stock}\": [\"min > 3\"]"),
+        ("stock", "value<3", "\"measure{name:stock}\": [\"max < 3\"]"),
         (
             "errors",
             "count<5",
@@ -90,6 +98,9 @@ fn what_no_study_can_judge_is_refused() {
         ("checks", "rate>x"),
         ("price", "avg<-1"),
         ("price", "p(100)<1"),
+        ("price", "rate>0.9"),
+        ("stock", "rate>0.9"),
+        ("price", "value>3"),
         ("price{tag:x}", "avg<1"),
         ("unknown", "avg<1"),
         ("http_req_failed", "count<1"),
