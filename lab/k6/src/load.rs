@@ -7,6 +7,7 @@ use lab_units::units::{decimal, describe};
 use lab_units::yaml::short_name;
 use serde_json::Value;
 
+use crate::known;
 use crate::options::Options;
 use crate::script::{Refused, Script};
 
@@ -113,7 +114,7 @@ pub(super) fn scenarios(
         let load = plain(script, &mut Options::of(script, refused));
         let function = named.and_then(|named| first_function(named.values()));
         let function = function.unwrap_or_else(|| "default".to_owned());
-        if let Some(named) = named.filter(|_| !script.flags.is_attempt) {
+        if let Some(named) = named {
             let names: Vec<String> = named.keys().map(|name| format!("`{name}`")).collect();
             notes.push(format!(
                 "--duration or --iterations replaces the scenarios {}: only the function `{function}` runs",
@@ -132,6 +133,7 @@ pub(super) fn scenarios(
     let mut all = Vec::new();
     for (name, options) in named {
         let mut options = Options::of_scenario(script, (name, options), refused);
+        known::of_scenario(&mut options, notes);
         let after = options.time("startTime").unwrap_or_default();
         if let Some(load) = of_executor(name, named.len() > 1, &mut options) {
             all.push(Scenario {
@@ -444,4 +446,4 @@ fn length(time: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

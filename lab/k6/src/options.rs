@@ -52,8 +52,14 @@ impl<'a> Options<'a> {
         self.refused.push(refused);
     }
 
+    /// The names of all.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let all = self.values.as_object().into_iter().flatten();
+        all.map(|(key, _)| key.as_str())
+    }
+
     /// Text after the name of an option.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let name = self.name;
         name.map_or_else(String::new, |name| format!(" of the scenario `{name}`"))
     }

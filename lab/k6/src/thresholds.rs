@@ -65,7 +65,7 @@ pub(super) fn thresholds(
                     refused.push(script.refused(&["thresholds", metric], message, HELP));
                 }
             }
-            if aborts && !script.flags.is_attempt {
+            if aborts {
                 notes.push(format!(
                     "`abortOnFail` of the threshold `{metric}: {limit}` is ignored: use `abort_on` in a study"
                 ));

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::script::{Flags, StudyFiles};
 
-fn made(options: &Value, flags: Flags) -> Result<StudyFiles, Vec<Refused>> {
+pub(crate) fn made(options: &Value, flags: Flags) -> Result<StudyFiles, Vec<Refused>> {
     crate::files(&Script {
         name: "shop".to_owned(),
         prefix: "shop".to_owned(),
