@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lab_k6::{self as k6, Flags, Refused, StudyFiles};
 use lab_study::plan::Plan;
-use lab_study::{Environment, Files, Loaded, ScriptFacts, looks_secret, read_script};
+use lab_study::{Environment, Files, Loaded, ScriptFacts, Secrets, read_script};
 
 use crate::args::StudyArgs;
 use crate::commands::quick::{self, Made, process, reach, server};
@@ -93,8 +93,9 @@ fn refuse_flags(flags: &ScriptArgs) -> Result<(), Failure> {
     ))
 }
 
-/// Returns the flags that a resumed run needs again, each followed by a space. Secrets are left out.
-pub(crate) fn again(flags: &ScriptArgs) -> String {
+/// Returns the flags that a resumed run needs again, each followed by a space. A variable with a secret has its value
+/// from the shell.
+pub(crate) fn again(flags: &ScriptArgs, secrets: &Secrets) -> String {
     let load = [
         ("--vus", flags.vus.map(|users| users.to_string())),
         (
@@ -106,8 +107,10 @@ pub(crate) fn again(flags: &ScriptArgs) -> String {
     let load = load.into_iter();
     let load = load.filter_map(|(name, value)| Some(format!("{name} {} ", value?)));
     let variables = flags.variables.env.iter().map(|(name, value)| {
-        let value = if looks_secret(name) { "…" } else { value };
-        format!("-e '{name}={}' ", value.replace('\'', r"'\''"))
+        match secrets.shown(name, value) == *value {
+            true => format!("-e '{name}={}' ", value.replace('\'', r"'\''")),
+            false => format!("-e {name}=\"${name}\" "),
+        }
     });
     load.chain(variables).collect()
 }
@@ -304,12 +307,16 @@ mod tests {
             duration: Some(std::time::Duration::from_secs(5)),
             iterations: None,
             variables: VariableArgs {
-                env: vec![pair("WHERE", "Joe's"), pair("API_TOKEN", "x")],
+                env: vec![
+                    pair("WHERE", "Joe's"),
+                    pair("API_TOKEN", "x"),
+                    pair("BASE_URL", "https://ann:s3cret@shop.test"),
+                ],
             },
         };
-        let expected = r"--vus 3 --duration 5000ms -e 'WHERE=Joe'\''s' -e 'API_TOKEN=…' ";
-        assert_eq!(again(&flags), expected);
-        assert_eq!(again(&ScriptArgs::default()), "");
+        let expected = r#"--vus 3 --duration 5000ms -e 'WHERE=Joe'\''s' -e API_TOKEN="$API_TOKEN" -e BASE_URL="$BASE_URL" "#;
+        assert_eq!(again(&flags, &Secrets::default()), expected);
+        assert_eq!(again(&ScriptArgs::default(), &Secrets::default()), "");
         assert!(refuse_flags(&flags).is_err());
         assert!(refuse_flags(&ScriptArgs::default()).is_ok());
     }
