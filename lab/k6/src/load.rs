@@ -155,8 +155,9 @@ pub(super) fn scenarios(
 
 /// Refuses scenarios whose load changes beside others: populations of a load change together.
 fn refuse_ramps(script: &Script<'_>, all: &[Scenario], refused: &mut Vec<Refused>) {
-    let ramps = |one: &&Scenario| matches!(one.load, Load::Stages(_) | Load::Rates { .. });
-    for one in all.iter().filter(ramps) {
+    let ramps = |one: &Scenario| matches!(one.load, Load::Stages(_) | Load::Rates { .. });
+    let is_sequence = |one: &Scenario| matches!(one.load, Load::Sequence { .. });
+    for one in all.iter().filter(|one| ramps(one) || is_sequence(one)) {
         let name = &one.name;
         if all.len() > 1 {
             let message = format!(

@@ -110,7 +110,6 @@ impl<'a> Options<'a> {
     /// Reads a number, which may be a text, as variables are.
     fn number_of(&mut self, key: &str, value: &Value) -> Option<f64> {
         let number = match value {
-            Value::String(text) if text.is_empty() => return None,
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
         };

@@ -153,6 +153,19 @@ fn unreadable_options_are_refused_by_name() {
             json!({ "vus": 2.5 }),
             "`vus` is no whole number above 0: 2.5",
         ),
+        (json!({ "vus": "" }), "`vus` is no number: \"\""),
+        (
+            json!({ "stages": [{ "duration": "1m", "target": "" }, { "duration": "1m", "target": 1 }] }),
+            "`target` is no number: \"\"",
+        ),
+        (
+            rates("rate", json!("")),
+            "`rate` of the scenario `one` is no number: \"\"",
+        ),
+        (
+            scenario(&json!({ "executor": "per-vu-iterations", "startTime": "5s" })),
+            "`startTime` has no effect in the only scenario `one`",
+        ),
         (json!({ "vus": true }), "`vus` is no number: true"),
         (
             json!({ "duration": "30 parsecs" }),
