@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use lab_units::units::decimal;
 use lab_units::yaml::text;
-use lab_workload::MetricKind;
+use lab_workload::{ALL_CHECKS_MEASURE, CHECK_MEASURE, MetricKind};
 use serde_json::Value;
 
 use crate::load::Scenario;
@@ -127,7 +127,7 @@ fn measure<'a>(
 ) -> Option<&'a (String, MetricKind)> {
     let of_check = tag.and_then(|tag| tag.strip_prefix("check:"));
     let name = match (name, of_check) {
-        ("checks", Some(check)) => &format!("check: {}", check.trim()),
+        (ALL_CHECKS_MEASURE, Some(check)) => &format!("{CHECK_MEASURE}{}", check.trim()),
         _ if tag.is_some() => return None,
         (name, _) => name,
     };

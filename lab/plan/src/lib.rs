@@ -21,7 +21,10 @@ pub use lab_prediction::{
     Arrivals, PopulationPrediction, Prediction, Range, Span, StagePrediction, StepPrediction,
     TransactionPrediction,
 };
-pub use lab_workload::{Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage, Transfer};
+pub use lab_workload::{
+    ALL_CHECKS_MEASURE, CHECK_MEASURE, Level, LoadKind, LoadSpec, Need, Population, Spacing, Stage,
+    Transfer,
+};
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use profiling::{FramesWanted, PROFILE_BUDGET, Profiling, WaitsWanted};
 pub use question::{
