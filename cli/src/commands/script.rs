@@ -55,7 +55,7 @@ fn run(
         ("--timeout", quick_load.timeout.is_some()),
     ];
     if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{flag} has no meaning for a script");
+        let message = format!("{flag} can't be used with a script");
         let failure = Failure::text(Exit::BadInput, message);
         return Err(
             failure.hint("set it in the script's `options` or in the params of its requests")
@@ -86,7 +86,7 @@ fn refuse_flags(flags: &ScriptArgs) -> Result<(), Failure> {
     let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) else {
         return Ok(());
     };
-    let message = format!("{flag} has a meaning only for a script");
+    let message = format!("{flag} can be used only with a script");
     let failure = Failure::text(Exit::BadInput, message);
     Err(failure.hint(
         "--set changes a study, such as --set load.users=50; its variables are those of the shell",

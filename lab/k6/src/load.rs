@@ -238,7 +238,9 @@ fn of_executor(name: &str, beside_others: bool, options: &mut Options<'_>) -> Op
             Some(Load::Rates { stages, sessions })
         }
         "per-vu-iterations" | "shared-iterations" if beside_others => {
-            let message = format!("the scenario `{name}` of iterations runs beside others");
+            let message = format!(
+                "the scenario `{name}` has a fixed number of iterations and can't run at the same time as other scenarios"
+            );
             let help = "give it a duration (`constant-vus`), or run it alone";
             options.refuse("executor", message, help);
             None
@@ -324,9 +326,12 @@ pub(super) fn longer_than_asked(scenarios: &[Scenario]) -> impl Iterator<Item = 
     let shorter = scenarios.iter().filter(move |one| one.length() < end);
     shorter.map(move |one| {
         format!(
-            "the scenario `{}` goes on until the load ends after {}, not only for {}",
+            "the scenario `{}` runs {}, not {} as the script says",
             one.name,
-            describe(end),
+            match one.after.is_zero() {
+                true => format!("for the whole load ({})", describe(end)),
+                false => format!("until the load ends after {}", describe(end)),
+            },
             describe(one.length().saturating_sub(one.after))
         )
     })

@@ -88,7 +88,7 @@ impl<'a> Options<'a> {
             return Some(number as u64);
         }
         let message = format!(
-            "`{key}`{} is no whole number above 0: {value}",
+            "`{key}`{} must be a whole number of at least 1, not {value}",
             self.place()
         );
         self.refuse(key, message, &format!("write `{key}: 10`"));
@@ -115,7 +115,7 @@ impl<'a> Options<'a> {
         };
         let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
         if number.is_none() {
-            let message = format!("`{key}`{} is no number: {value}", self.place());
+            let message = format!("`{key}`{} must be a number, not {value}", self.place());
             self.refuse(key, message, "write a number of 0 or more");
         }
         number
@@ -129,7 +129,10 @@ impl<'a> Options<'a> {
         };
         let time = time.filter(|time| *time <= LONGEST);
         if time.is_none() {
-            let message = format!("`{key}`{} is no time: {value}", self.place());
+            let message = format!(
+                "`{key}`{} must be a duration such as '30s', not {value}",
+                self.place()
+            );
             self.refuse(key, message, "write a number and a unit: '30s', '1m30s'");
         }
         time
@@ -149,7 +152,10 @@ impl<'a> Options<'a> {
         let value = self.get("stages")?;
         const HELP: &str = "write `stages: [{ duration: '30s', target: 20 }]`";
         let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
-            let message = format!("`stages`{} is no list of stages: {value}", self.place());
+            let message = format!(
+                "`stages`{} must be a list of stages, not {value}",
+                self.place()
+            );
             self.refuse("stages", message, HELP);
             return None;
         };

@@ -148,40 +148,43 @@ fn unreadable_options_are_refused_by_name() {
         scenario(&options)
     };
     for (options, expected) in [
-        (json!({ "vus": "many" }), "`vus` is no number: \"many\""),
+        (
+            json!({ "vus": "many" }),
+            "`vus` must be a number, not \"many\"",
+        ),
         (
             json!({ "vus": 2.5 }),
-            "`vus` is no whole number above 0: 2.5",
+            "`vus` must be a whole number of at least 1, not 2.5",
         ),
-        (json!({ "vus": "" }), "`vus` is no number: \"\""),
+        (json!({ "vus": "" }), "`vus` must be a number, not \"\""),
         (
             json!({ "stages": [{ "duration": "1m", "target": "" }, { "duration": "1m", "target": 1 }] }),
-            "`target` is no number: \"\"",
+            "`target` must be a number, not \"\"",
         ),
         (
             rates("rate", json!("")),
-            "`rate` of the scenario `one` is no number: \"\"",
+            "`rate` of the scenario `one` must be a number, not \"\"",
         ),
         (
             scenario(&json!({ "executor": "per-vu-iterations", "startTime": "5s" })),
             "`startTime` has no effect in the only scenario `one`",
         ),
-        (json!({ "vus": true }), "`vus` is no number: true"),
+        (json!({ "vus": true }), "`vus` must be a number, not true"),
         (
             json!({ "duration": "30 parsecs" }),
-            "`duration` is no time: \"30 parsecs\"",
+            "`duration` must be a duration such as '30s', not \"30 parsecs\"",
         ),
         (
             json!({ "duration": 1e300 }),
-            "`duration` is no time: 1e+300",
+            "`duration` must be a duration such as '30s', not 1e+300",
         ),
         (
             json!({ "duration": "1e300" }),
-            "`duration` is no time: \"1e300\"",
+            "`duration` must be a duration such as '30s', not \"1e300\"",
         ),
         (
             json!({ "stages": [{ "duration": "1m", "target": "x" }, { "duration": "1m", "target": 1 }] }),
-            "`target` is no number: \"x\"",
+            "`target` must be a number, not \"x\"",
         ),
         (
             json!({ "stages": [{ "target": 1 }, { "duration": "1m", "target": 1 }] }),
@@ -193,7 +196,7 @@ fn unreadable_options_are_refused_by_name() {
         ),
         (
             rates("rate", json!("fast")),
-            "`rate` of the scenario `one` is no number: \"fast\"",
+            "`rate` of the scenario `one` must be a number, not \"fast\"",
         ),
         (
             rates("rate", json!(null)),
@@ -201,12 +204,12 @@ fn unreadable_options_are_refused_by_name() {
         ),
         (
             rates("maxVUs", json!([])),
-            "`maxVUs` of the scenario `one` is no number: []",
+            "`maxVUs` of the scenario `one` must be a number, not []",
         ),
         (rates("timeUnit", json!("0s")), "`timeUnit` is 0"),
         (
             rates("startTime", json!("soon")),
-            "`startTime` of the scenario `one` is no time: \"soon\"",
+            "`startTime` of the scenario `one` must be a duration such as '30s', not \"soon\"",
         ),
         (
             scenario(&json!({ "executor": "constant-vus" })),
@@ -227,7 +230,7 @@ fn shorter_scenarios_go_on_with_a_note() {
     let options =
         json!({ "scenarios": { "a": constant("1m", "0s"), "b": constant("10s", "20s") } });
     let made = made(&options, Flags::default()).unwrap();
-    let note = "the scenario `b` goes on until the load ends after 1m, not only for 10s";
+    let note = "the scenario `b` runs until the load ends after 1m, not 10s as the script says";
     assert_eq!(made.notes, [note]);
     assert!(made.study.contains("hold: 60s"), "{}", made.study);
     assert!(
