@@ -75,8 +75,10 @@ const REFUSED: [(&str, &str); 9] = [
     ),
 ];
 
+type IsRight = fn(&Value) -> bool;
+
 /// The types of those that the engine reads.
-const TYPES: [(&str, fn(&Value) -> bool, &str); 4] = [
+const TYPES: [(&str, IsRight, &str); 4] = [
     ("discardResponseBodies", Value::is_boolean, "true or false"),
     ("maxRedirects", Value::is_u64, "a whole number such as 10"),
     ("userAgent", Value::is_string, "a text"),
