@@ -164,7 +164,7 @@ fn finish(
         "plimsoll run {} {}--resume --out {}",
         args.study.study.display(),
         quick::again(&args.quick)
-            + &script::again(&args.script)
+            + &script::again(&args.script, secrets)
             + &again(&args.study, secrets)
             + &waits_again(args.patience)
             + &fleet::again(&args.agents),

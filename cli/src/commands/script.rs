@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lab_k6::{self as k6, Flags, Refused, StudyFiles};
 use lab_study::plan::Plan;
-use lab_study::{Environment, Files, Loaded, ScriptFacts, looks_secret, read_script};
+use lab_study::{Environment, Files, Loaded, ScriptFacts, Secrets, read_script};
 
 use crate::args::StudyArgs;
 use crate::commands::quick::{self, Made, process, reach, server};
@@ -55,7 +55,7 @@ fn run(
         ("--timeout", quick_load.timeout.is_some()),
     ];
     if let Some((flag, _)) = unused.iter().find(|(_, is_given)| *is_given) {
-        let message = format!("{flag} has no meaning for a script");
+        let message = format!("{flag} can't be used with a script");
         let failure = Failure::text(Exit::BadInput, message);
         return Err(
             failure.hint("set it in the script's `options` or in the params of its requests")
@@ -65,6 +65,7 @@ fn run(
         vus: flags.vus.or(quick_load.users),
         duration: flags.duration.or(quick_load.hold),
         iterations: flags.iterations,
+        is_attempt: false,
     };
     made(
         args,
@@ -85,15 +86,16 @@ fn refuse_flags(flags: &ScriptArgs) -> Result<(), Failure> {
     let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) else {
         return Ok(());
     };
-    let message = format!("{flag} has a meaning only for a script");
+    let message = format!("{flag} can be used only with a script");
     let failure = Failure::text(Exit::BadInput, message);
     Err(failure.hint(
         "--set changes a study, such as --set load.users=50; its variables are those of the shell",
     ))
 }
 
-/// Returns the flags that a resumed run needs again, each followed by a space. Secrets are left out.
-pub(crate) fn again(flags: &ScriptArgs) -> String {
+/// Returns the flags that a resumed run needs again, each followed by a space. A variable with a secret has its value
+/// from the shell.
+pub(crate) fn again(flags: &ScriptArgs, secrets: &Secrets) -> String {
     let load = [
         ("--vus", flags.vus.map(|users| users.to_string())),
         (
@@ -105,8 +107,10 @@ pub(crate) fn again(flags: &ScriptArgs) -> String {
     let load = load.into_iter();
     let load = load.filter_map(|(name, value)| Some(format!("{name} {} ", value?)));
     let variables = flags.variables.env.iter().map(|(name, value)| {
-        let value = if looks_secret(name) { "…" } else { value };
-        format!("-e '{name}={}' ", value.replace('\'', r"'\''"))
+        match secrets.shown(name, value) == *value {
+            true => format!("-e '{name}={}' ", value.replace('\'', r"'\''")),
+            false => format!("-e {name}=\"${name}\" "),
+        }
     });
     load.chain(variables).collect()
 }
@@ -121,6 +125,7 @@ pub(crate) fn attempt(
     let one = Flags {
         iterations: Some(1),
         vus: Some(1),
+        is_attempt: true,
         ..Flags::default()
     };
     made(args, files, reached, (one, env)).map(|(made, _)| made)
@@ -302,12 +307,16 @@ mod tests {
             duration: Some(std::time::Duration::from_secs(5)),
             iterations: None,
             variables: VariableArgs {
-                env: vec![pair("WHERE", "Joe's"), pair("API_TOKEN", "x")],
+                env: vec![
+                    pair("WHERE", "Joe's"),
+                    pair("API_TOKEN", "x"),
+                    pair("BASE_URL", "https://ann:s3cret@shop.test"),
+                ],
             },
         };
-        let expected = r"--vus 3 --duration 5000ms -e 'WHERE=Joe'\''s' -e 'API_TOKEN=…' ";
-        assert_eq!(again(&flags), expected);
-        assert_eq!(again(&ScriptArgs::default()), "");
+        let expected = r#"--vus 3 --duration 5000ms -e 'WHERE=Joe'\''s' -e API_TOKEN="$API_TOKEN" -e BASE_URL="$BASE_URL" "#;
+        assert_eq!(again(&flags, &Secrets::default()), expected);
+        assert_eq!(again(&ScriptArgs::default(), &Secrets::default()), "");
         assert!(refuse_flags(&flags).is_err());
         assert!(refuse_flags(&ScriptArgs::default()).is_ok());
     }

@@ -5,17 +5,11 @@ use std::fmt::Write as _;
 use lab_import::quick::system;
 use lab_units::yaml::{comment, short_name, text};
 
+use crate::known;
 use crate::load::{self, Scenario, scenarios};
+use crate::options::Options;
 use crate::script::{Refused, Script, StudyFiles};
 use crate::thresholds;
-
-/// Options without a counterpart, each with what to do.
-const REFUSED: [(&str, &str); 4] = [
-    ("rps", "use a scenario `constant-arrival-rate`"),
-    ("ext", "leave it out: there is no cloud"),
-    ("blacklistIPs", "leave the requests out of the script"),
-    ("blockHostnames", "leave the requests out of the script"),
-];
 
 /// Returns the study and the workloads for a script.
 ///
@@ -23,19 +17,17 @@ const REFUSED: [(&str, &str); 4] = [
 /// All options that can't be run.
 pub fn files(script: &Script<'_>) -> Result<StudyFiles, Vec<Refused>> {
     let mut refused = Vec::new();
-    for (name, help) in REFUSED {
-        if script.options.get(name).is_some() {
-            let message = format!("the option `{name}` has no counterpart here");
-            refused.push(script.refused(&[name], message, help));
-        }
-    }
     let mut notes = Vec::new();
-    let scenarios = scenarios(script, &mut refused);
-    let thresholds = thresholds::thresholds(script, &scenarios, &mut notes);
+    known::of_script(&mut Options::of(script, &mut refused), &mut notes);
+    let scenarios = scenarios(script, &mut refused, &mut notes);
+    let thresholds = thresholds::thresholds(script, &scenarios, (&mut refused, &mut notes));
     if !refused.is_empty() {
         return Err(refused);
     }
     notes.extend(load::longer_than_asked(&scenarios));
+    if script.flags.is_attempt {
+        notes.clear();
+    }
     let mut workloads: Vec<(String, String)> = Vec::new();
     for one in &scenarios {
         let file = one.workload_file(&script.prefix);

@@ -2,6 +2,7 @@
 //! figures of its trial get the names of k6. It reads no script and runs none.
 
 mod files;
+mod known;
 mod load;
 mod options;
 mod script;

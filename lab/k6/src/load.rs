@@ -7,6 +7,7 @@ use lab_units::units::{decimal, describe};
 use lab_units::yaml::short_name;
 use serde_json::Value;
 
+use crate::known;
 use crate::options::Options;
 use crate::script::{Refused, Script};
 
@@ -102,23 +103,37 @@ fn first_function<'v>(mut scenarios: impl Iterator<Item = &'v Value>) -> Option<
 }
 
 /// Returns the scenarios of a script's options and flags, at least one unless some are refused.
-pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<Scenario> {
-    let flags = script.flags;
-    let is_given = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
+pub(super) fn scenarios(
+    script: &Script<'_>,
+    refused: &mut Vec<Refused>,
+    notes: &mut Vec<String>,
+) -> Vec<Scenario> {
     let named = script.options.get("scenarios").and_then(Value::as_object);
-    let Some(named) = named.filter(|named| !named.is_empty() && !is_given) else {
+    let named = named.filter(|named| !named.is_empty());
+    let Some(named) = named.filter(|_| !script.flags.replace_load()) else {
         let load = plain(script, &mut Options::of(script, refused));
-        let load = load.map(Scenario::default_of);
         let function = named.and_then(|named| first_function(named.values()));
-        let load = load.map(|load| match function {
-            Some(function) => Scenario { function, ..load },
-            None => load,
-        });
+        let function = function.unwrap_or_else(|| "default".to_owned());
+        if let Some(named) = named {
+            let names: Vec<String> = named.keys().map(|name| format!("`{name}`")).collect();
+            notes.push(format!(
+                "--duration or --iterations replaces the scenarios {}: only the function `{function}` runs",
+                names.join(", ")
+            ));
+        }
+        let load = load.map(Scenario::default_of);
+        let load = load.map(|load| Scenario { function, ..load });
         return load.into_iter().collect();
     };
+    if script.flags.vus.is_some() {
+        let message = "--vus can't be used with `scenarios`".to_owned();
+        let help = "give --duration or --iterations, too, or change `vus` in the scenarios";
+        refused.push(script.refused(&["scenarios"], message, help));
+    }
     let mut all = Vec::new();
     for (name, options) in named {
         let mut options = Options::of_scenario(script, (name, options), refused);
+        known::of_scenario(&mut options, notes);
         let after = options.time("startTime").unwrap_or_default();
         if let Some(load) = of_executor(name, named.len() > 1, &mut options) {
             all.push(Scenario {
@@ -140,8 +155,9 @@ pub(super) fn scenarios(script: &Script<'_>, refused: &mut Vec<Refused>) -> Vec<
 
 /// Refuses scenarios whose load changes beside others: populations of a load change together.
 fn refuse_ramps(script: &Script<'_>, all: &[Scenario], refused: &mut Vec<Refused>) {
-    let ramps = |one: &&Scenario| matches!(one.load, Load::Stages(_) | Load::Rates { .. });
-    for one in all.iter().filter(ramps) {
+    let ramps = |one: &Scenario| matches!(one.load, Load::Stages(_) | Load::Rates { .. });
+    let is_sequence = |one: &Scenario| matches!(one.load, Load::Sequence { .. });
+    for one in all.iter().filter(|one| ramps(one) || is_sequence(one)) {
         let name = &one.name;
         if all.len() > 1 {
             let message = format!(
@@ -165,8 +181,7 @@ fn plain(script: &Script<'_>, options: &mut Options<'_>) -> Option<Load> {
     let length = flags.duration.or(options.time("duration"));
     let iterations = flags.iterations.map(u64::from);
     let iterations = iterations.or(options.whole("iterations"));
-    let by_flags = flags.vus.is_some() || flags.duration.is_some() || flags.iterations.is_some();
-    let stages = options.stages().filter(|_| !by_flags);
+    let stages = options.stages().filter(|_| !flags.replace_load());
     match (stages, length, iterations) {
         (Some(list), ..) => stages_of(&list, f64::from(users), 1.0, options).map(Load::Stages),
         (_, _, Some(sessions)) if flags.duration.is_none() => Some(Load::Sequence {
@@ -223,7 +238,9 @@ fn of_executor(name: &str, beside_others: bool, options: &mut Options<'_>) -> Op
             Some(Load::Rates { stages, sessions })
         }
         "per-vu-iterations" | "shared-iterations" if beside_others => {
-            let message = format!("the scenario `{name}` of iterations runs beside others");
+            let message = format!(
+                "the scenario `{name}` has a fixed number of iterations and can't run at the same time as other scenarios"
+            );
             let help = "give it a duration (`constant-vus`), or run it alone";
             options.refuse("executor", message, help);
             None
@@ -309,9 +326,12 @@ pub(super) fn longer_than_asked(scenarios: &[Scenario]) -> impl Iterator<Item = 
     let shorter = scenarios.iter().filter(move |one| one.length() < end);
     shorter.map(move |one| {
         format!(
-            "the scenario `{}` goes on until the load ends after {}, not only for {}",
+            "the scenario `{}` runs {}, not {} as the script says",
             one.name,
-            describe(end),
+            match one.after.is_zero() {
+                true => format!("for the whole load ({})", describe(end)),
+                false => format!("until the load ends after {}", describe(end)),
+            },
             describe(one.length().saturating_sub(one.after))
         )
     })
@@ -432,4 +452,4 @@ fn length(time: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

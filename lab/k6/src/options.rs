@@ -52,8 +52,14 @@ impl<'a> Options<'a> {
         self.refused.push(refused);
     }
 
+    /// The names of all.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let all = self.values.as_object().into_iter().flatten();
+        all.map(|(key, _)| key.as_str())
+    }
+
     /// Text after the name of an option.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let name = self.name;
         name.map_or_else(String::new, |name| format!(" of the scenario `{name}`"))
     }
@@ -82,7 +88,7 @@ impl<'a> Options<'a> {
             return Some(number as u64);
         }
         let message = format!(
-            "`{key}`{} is no whole number above 0: {value}",
+            "`{key}`{} must be a whole number of at least 1, not {value}",
             self.place()
         );
         self.refuse(key, message, &format!("write `{key}: 10`"));
@@ -104,13 +110,12 @@ impl<'a> Options<'a> {
     /// Reads a number, which may be a text, as variables are.
     fn number_of(&mut self, key: &str, value: &Value) -> Option<f64> {
         let number = match value {
-            Value::String(text) if text.is_empty() => return None,
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_f64(),
         };
         let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
         if number.is_none() {
-            let message = format!("`{key}`{} is no number: {value}", self.place());
+            let message = format!("`{key}`{} must be a number, not {value}", self.place());
             self.refuse(key, message, "write a number of 0 or more");
         }
         number
@@ -124,7 +129,10 @@ impl<'a> Options<'a> {
         };
         let time = time.filter(|time| *time <= LONGEST);
         if time.is_none() {
-            let message = format!("`{key}`{} is no time: {value}", self.place());
+            let message = format!(
+                "`{key}`{} must be a duration such as '30s', not {value}",
+                self.place()
+            );
             self.refuse(key, message, "write a number and a unit: '30s', '1m30s'");
         }
         time
@@ -144,7 +152,10 @@ impl<'a> Options<'a> {
         let value = self.get("stages")?;
         const HELP: &str = "write `stages: [{ duration: '30s', target: 20 }]`";
         let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
-            let message = format!("`stages`{} is no list of stages: {value}", self.place());
+            let message = format!(
+                "`stages`{} must be a list of stages, not {value}",
+                self.place()
+            );
             self.refuse("stages", message, HELP);
             return None;
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lab_import::quick::ConnectOptions;
+use lab_workload::MetricKind;
 use serde_json::Value;
 
 /// A script to be run.
@@ -22,8 +23,8 @@ pub struct Script<'a> {
     pub steps: &'a [String],
     /// The names of its groups.
     pub groups: &'a [String],
-    /// The names of its measures: those of its metrics, of all checks (`checks`), and of each (`check: …`).
-    pub measures: &'a [String],
+    /// Its measures: its metrics, all checks (`checks`), and each (`check: …`).
+    pub measures: &'a [(String, MetricKind)],
     /// The server.
     pub url: String,
     /// The server's process, if it runs here.
@@ -43,6 +44,15 @@ pub struct Flags {
     pub duration: Option<Duration>,
     /// Sessions of all users together.
     pub iterations: Option<u32>,
+    /// Whether one user tries the script: nothing is judged, and nothing is noted about the load.
+    pub is_attempt: bool,
+}
+
+impl Flags {
+    /// Whether they replace the script's scenarios and stages. A number of users alone doesn't.
+    pub(crate) fn replace_load(&self) -> bool {
+        self.duration.is_some() || self.iterations.is_some()
+    }
 }
 
 /// The files for a script.

@@ -1,12 +1,8 @@
 //! The argument of a script's `handleSummary`, of the valid trials of a run.
 
 use lab_trial::model::{MeasureAnalysis, TrialAnalysis};
+use lab_workload::{ALL_CHECKS_MEASURE, CHECK_MEASURE};
 use serde_json::{Map, Value, json};
-
-/// The prefix of the measures of checks.
-const CHECK: &str = "check: ";
-/// The measure of all checks.
-const CHECKS: &str = "checks";
 
 /// What is read of a valid trial.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +78,7 @@ fn quantile(of: &MeasureAnalysis, name: &str) -> Option<f64> {
 pub fn figures(report: &Value, trials: &[Trial<'_>], options: &Value) -> Value {
     let mut metrics = Map::new();
     for (name, flat) in report["metrics"].as_object().into_iter().flatten() {
-        if name != CHECKS {
+        if name != ALL_CHECKS_MEASURE {
             metrics.insert(name.clone(), metric(name, flat));
         }
     }
@@ -146,12 +142,12 @@ fn measures(trials: &[Trial<'_>]) -> (Map<String, Value>, Vec<Value>) {
     for (one, values) in all {
         let passes = values.sum.round();
         let fails = values.count as f64 - passes;
-        if one.name == CHECKS {
+        if one.name == ALL_CHECKS_MEASURE {
             let rate = values.figure("rate").unwrap_or_default();
             let values = json!({ "rate": rate, "passes": passes, "fails": fails });
             let all = json!({ "type": "rate", "contains": "default", "values": values });
-            metrics.insert(CHECKS.to_owned(), all);
-        } else if let Some(name) = one.name.strip_prefix(CHECK) {
+            metrics.insert(ALL_CHECKS_MEASURE.to_owned(), all);
+        } else if let Some(name) = one.name.strip_prefix(CHECK_MEASURE) {
             let path = format!("::{name}");
             checks.push(json!({
                 "name": name, "path": path, "id": path, "passes": passes, "fails": fails,

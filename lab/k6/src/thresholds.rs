@@ -5,10 +5,15 @@ use std::fmt::Write as _;
 
 use lab_units::units::decimal;
 use lab_units::yaml::text;
+use lab_workload::{ALL_CHECKS_MEASURE, CHECK_MEASURE, MetricKind};
 use serde_json::Value;
 
 use crate::load::Scenario;
-use crate::script::Script;
+use crate::script::{Refused, Script};
+
+/// What to do about a threshold without a counterpart.
+const HELP: &str = "leave it out, or judge `http_req_duration`, `http_req_failed`, `http_reqs`, `iteration_duration`, a group, \
+                    `checks`, or a metric of the script by a figure that it has";
 
 /// A kind of figure, by the units of its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,17 +24,15 @@ enum Kind {
     Part,
     /// Per second.
     Rate,
-    /// The numbers of a check, or of a metric of the script.
-    Number,
-    /// Those of a counter: its `rate` is per second, which no study has.
-    Counter,
+    /// The numbers of a check, or of a metric of the script. The `rate` of a counter is per second, which no study has.
+    Of(MetricKind),
 }
 
-/// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are notes.
+/// Returns the thresholds as a study's key; empty if there are none. Those that can't be judged are refused.
 pub(super) fn thresholds(
     script: &Script<'_>,
     scenarios: &[Scenario],
-    notes: &mut Vec<String>,
+    (refused, notes): (&mut Vec<Refused>, &mut Vec<String>),
 ) -> String {
     let all = script.options.get("thresholds").and_then(Value::as_object);
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -53,7 +56,14 @@ pub(super) fn thresholds(
                 .and_then(|(key, kind)| Some((key, limits_of(kind, limit)?)));
             match judged {
                 Some((key, limits)) => found.entry(key).or_default().extend(limits),
-                None => notes.push(format!("the threshold `{metric}: {limit}` is not judged")),
+                None if script.flags.is_attempt => {}
+                None if is_noted(script, metric, limit) => {
+                    notes.push(format!("the threshold `{metric}: {limit}` is not judged"));
+                }
+                None => {
+                    let message = format!("the threshold `{metric}: {limit}` can't be judged");
+                    refused.push(script.refused(&["thresholds", metric], message, HELP));
+                }
             }
             if aborts {
                 notes.push(format!(
@@ -71,6 +81,24 @@ pub(super) fn thresholds(
         let _ = writeln!(out, "  {}: [{}]", text(&key), limits.join(", "));
     }
     out
+}
+
+/// Whether a threshold without a counterpart is only noted: the `rate` of a counter, a limit such as `max>=0`, which always
+/// holds and shows a submetric in k6, and one on a scenario that flags replace.
+fn is_noted(script: &Script<'_>, metric: &str, limit: &str) -> bool {
+    let of_scenario = metric.split_once("{scenario:");
+    let replaced = of_scenario.filter(|_| script.flags.replace_load());
+    let replaced = replaced.and_then(|(_, name)| name.strip_suffix('}'));
+    let is_replaced = replaced.is_some_and(|name| {
+        let scenarios = script.options.get("scenarios");
+        scenarios.is_some_and(|all| all.get(name.trim()).is_some())
+    });
+    let Some((figure, operators, number)) = parts(limit) else {
+        return false;
+    };
+    let always_holds = operators == [">="] && number == 0.0;
+    let kind = measure(script, metric, None).map(|(_, kind)| *kind);
+    is_replaced || always_holds || (figure == "rate" && kind == Some(MetricKind::Counter))
 }
 
 /// Splits `p(95) < 500` into its figure, operators, and number. `==` is both `>=` and `<=`.
@@ -92,24 +120,18 @@ fn parts(text: &str) -> Option<(&str, &'static [&'static str], f64)> {
 }
 
 /// Returns the measure of a check or a metric of the script.
-fn measure<'a>(script: &Script<'a>, name: &str, tag: Option<&str>) -> Option<&'a String> {
+fn measure<'a>(
+    script: &Script<'a>,
+    name: &str,
+    tag: Option<&str>,
+) -> Option<&'a (String, MetricKind)> {
     let of_check = tag.and_then(|tag| tag.strip_prefix("check:"));
     let name = match (name, of_check) {
-        ("checks", Some(check)) => &format!("check: {}", check.trim()),
+        (ALL_CHECKS_MEASURE, Some(check)) => &format!("{CHECK_MEASURE}{}", check.trim()),
         _ if tag.is_some() => return None,
         (name, _) => name,
     };
-    script.measures.iter().find(|known| *known == name)
-}
-
-/// Whether the script makes a counter of this name: its rate is per second.
-fn is_counter(script: &Script<'_>, name: &str) -> bool {
-    let made = script.text.split("Counter(").skip(1);
-    let mut names = made.map(|rest| rest.trim_start().trim_start_matches(['\'', '"', '`']));
-    names.any(|rest| {
-        rest.strip_prefix(name)
-            .is_some_and(|rest| rest.starts_with(['\'', '"', '`']))
-    })
+    script.measures.iter().find(|(known, _)| known == name)
 }
 
 /// Returns the study's key for a metric of k6.
@@ -118,12 +140,8 @@ fn key(script: &Script<'_>, scenarios: &[Scenario], metric: &str) -> Option<(Str
         Some((name, rest)) => (name.trim(), Some(rest.strip_suffix('}')?.trim())),
         None => (metric.trim(), None),
     };
-    if let Some(measure) = measure(script, name, tag) {
-        let kind = match is_counter(script, name) {
-            true => Kind::Counter,
-            false => Kind::Number,
-        };
-        return Some((format!("measure{{name:{measure}}}"), kind));
+    if let Some((measure, kind)) = measure(script, name, tag) {
+        return Some((format!("measure{{name:{measure}}}"), Kind::Of(*kind)));
     }
     let (ours, kind) = match name {
         "http_req_duration" => ("response_time", Kind::Time),
@@ -175,13 +193,13 @@ fn limits_of(kind: Kind, limit: &str) -> Option<Vec<String>> {
     let (figure, operators, number) = parts(limit)?;
     let one = |operator: &&str| {
         let figure = match (kind, figure) {
-            (Kind::Part | Kind::Rate | Kind::Number, "rate") => figure,
+            (Kind::Part | Kind::Rate | Kind::Of(MetricKind::Rate), "rate") => figure,
             (Kind::Part | Kind::Rate, _) => return None,
             (_, "avg" | "min" | "max" | "med") => figure,
-            (Kind::Counter | Kind::Number, "count") => "sum",
+            (Kind::Of(_), "count") => "sum",
             // The last value of a gauge is between its extremes.
-            (Kind::Number, "value") if operator.starts_with('<') => "max",
-            (Kind::Number, "value") => "min",
+            (Kind::Of(MetricKind::Gauge), "value") if operator.starts_with('<') => "max",
+            (Kind::Of(MetricKind::Gauge), "value") => "min",
             (_, other) => {
                 let percent = other.strip_prefix("p(")?.strip_suffix(')')?;
                 let percent: f64 = percent.trim().parse().ok()?;

@@ -22,7 +22,8 @@ pub use lab_prediction::{
     TransactionPrediction,
 };
 pub use lab_workload::{
-    Level, LoadKind, LoadSpec, Need, Population, SCRIPT_STEP, Spacing, Stage, Transfer,
+    ALL_CHECKS_MEASURE, CHECK_MEASURE, Level, LoadKind, LoadSpec, Need, Population, SCRIPT_STEP,
+    Spacing, Stage, Transfer,
 };
 pub use plan::{Plan, SCHEMA, Search, Trial};
 pub use profiling::{FramesWanted, PROFILE_BUDGET, Profiling, WaitsWanted};

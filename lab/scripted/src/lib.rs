@@ -6,4 +6,4 @@ mod names;
 mod session;
 
 pub use engine::{Engines, Player, Playing, Programs, Terms, WallClock, load};
-pub use session::session_of;
+pub use session::{metric_kinds, session_of};

@@ -1,6 +1,7 @@
 //! The names of a script's checks and metrics, found in its text. A name that the script computes is not found.
 
 use lab_script::{Program, SiteKind, Source};
+use lab_workload::MetricKind;
 
 /// Returns the names of all checks: the keys of the object in each call of `check`.
 pub(crate) fn checks(program: &Program) -> Vec<String> {
@@ -26,29 +27,70 @@ pub(crate) fn checks(program: &Program) -> Vec<String> {
     unique(names)
 }
 
-/// Returns the names of all metrics, each with whether its values are times.
-pub(crate) fn metrics(program: &Program) -> Vec<(String, bool)> {
-    let mut found: Vec<(String, bool)> = Vec::new();
+/// A metric of a script.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Metric {
+    pub(crate) name: String,
+    pub(crate) kind: MetricKind,
+    /// Whether its values are times.
+    pub(crate) is_time: bool,
+}
+
+/// Returns all metrics, each name once.
+pub(crate) fn metrics(program: &Program) -> Vec<Metric> {
+    let mut found: Vec<Metric> = Vec::new();
     for text in program.sources().iter().filter_map(text) {
-        for kind in ["Trend", "Rate", "Counter", "Gauge"] {
-            for (at, _) in text.match_indices(kind) {
-                let rest = text[at + kind.len()..].trim_start();
-                let Some(rest) = rest.strip_prefix('(') else {
-                    continue;
-                };
-                let rest = rest.trim_start();
-                let Some((name, rest)) = quoted(rest) else {
-                    continue;
-                };
-                let is_time = rest.trim_start().strip_prefix(',');
-                let is_time = is_time.is_some_and(|rest| rest.trim_start().starts_with("true"));
-                if !name.is_empty() && found.iter().all(|(known, _)| *known != name) {
-                    found.push((name, is_time));
-                }
+        for metric in metrics_of(text) {
+            if found.iter().all(|known| known.name != metric.name) {
+                found.push(metric);
             }
         }
     }
     found
+}
+
+/// Returns the metrics that a text makes, also by another name: `import { Counter as C }`.
+fn metrics_of(text: &str) -> Vec<Metric> {
+    let mut found = Vec::new();
+    for (class, kind) in [
+        ("Trend", MetricKind::Trend),
+        ("Rate", MetricKind::Rate),
+        ("Counter", MetricKind::Counter),
+        ("Gauge", MetricKind::Gauge),
+    ] {
+        let renamed = text.split_once(&format!("{class} as "));
+        let renamed = renamed.map(|(_, rest)| {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$');
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        for class in [Some(class), renamed.filter(|name| !name.is_empty())] {
+            let calls = class.into_iter().flat_map(|class| made(text, class));
+            found.extend(calls.map(|(name, is_time)| Metric {
+                name,
+                kind,
+                is_time,
+            }));
+        }
+    }
+    found
+}
+
+/// Returns the names in the calls of a class, each with whether `true` follows it.
+fn made(text: &str, class: &str) -> Vec<(String, bool)> {
+    let starts_here = |at: usize| {
+        let before = text[..at].chars().next_back();
+        before.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '$')
+    };
+    let calls = text.match_indices(class);
+    let calls = calls.filter(|(at, _)| starts_here(*at));
+    let found = calls.filter_map(|(at, _)| {
+        let rest = text[at + class.len()..].trim_start().strip_prefix('(')?;
+        let (name, rest) = quoted(rest.trim_start())?;
+        let is_time = rest.trim_start().strip_prefix(',');
+        let is_time = is_time.is_some_and(|rest| rest.trim_start().starts_with("true"));
+        (!name.is_empty()).then_some((name, is_time))
+    });
+    found.collect()
 }
 
 /// Returns the text of a file of code.
@@ -158,6 +200,25 @@ mod tests {
         );
         assert_eq!(keys("check(res, checks, { tag: 'a' })"), ["tag"]);
         assert!(keys("check(res").is_empty());
+    }
+
+    #[test]
+    fn metrics_have_the_kind_of_their_class() {
+        let text = "import { Counter as C, Trend } from 'k6/metrics';\nconst orders = new C('orders');\n\
+                    const took = new Trend('took', true), other = new MyTrend('no'), x = new k.Gauge(\"stock\");";
+        let found = metrics_of(text);
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (one.name.as_str(), one.kind, one.is_time))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("took", MetricKind::Trend, true),
+                ("orders", MetricKind::Counter, false),
+                ("stock", MetricKind::Gauge, false)
+            ]
+        );
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use lab_script::{Program, Site, SiteKind};
 use lab_workload::{
-    ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, OTHER_STEP,
-    Request, Round, SCRIPT_STEP, SESSION, ScriptLimits, ScriptSource, Scripted, Session, Step,
-    Template, Transaction, Visitor,
+    ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, Measure, MetricKind,
+    OTHER_STEP, Request, Round, SCRIPT_STEP, SESSION, ScriptLimits, ScriptSource, Scripted,
+    Session, Step, Template, Transaction, Visitor,
 };
 
 use crate::names::{checks, metrics};
@@ -144,6 +144,13 @@ fn transactions(program: &Program, steps: usize) -> Vec<Transaction> {
 
 type Places = BTreeMap<String, u32>;
 
+/// Returns the kind of each metric, by the name of its measure.
+#[must_use]
+pub fn metric_kinds(program: &Program) -> BTreeMap<String, MetricKind> {
+    let metrics = metrics(program).into_iter();
+    metrics.map(|one| (shown(&one.name), one.kind)).collect()
+}
+
 /// Returns the measures of the script's step: all checks, each check, each metric.
 fn measures(program: &Program) -> (Places, Places, Vec<Measure>) {
     let measure = |name: String, unit: &str| Measure {
@@ -165,12 +172,10 @@ fn measures(program: &Program) -> (Places, Places, Vec<Measure>) {
         of_checks.insert(name, place);
     }
     let mut of_metrics = Places::new();
-    for (name, is_time) in metrics(program)
-        .into_iter()
-        .take(MAX_SCRIPT_MEASURES / 2 - 1)
-    {
-        let place = add(shown(&name), if is_time { "ms" } else { "" });
-        of_metrics.insert(name, place);
+    let metrics = metrics(program).into_iter();
+    for one in metrics.take(MAX_SCRIPT_MEASURES / 2 - 1) {
+        let place = add(shown(&one.name), if one.is_time { "ms" } else { "" });
+        of_metrics.insert(one.name, place);
     }
     (of_checks, of_metrics, measures)
 }

@@ -262,6 +262,11 @@ fn thresholds_on_measures_are_planned_or_have_a_place() {
             "thresholds:\n  measure{name:queue}: [\"max < 1\"]\n",
         ),
         (
+            "a part of values with a unit",
+            "thresholds:\n",
+            "thresholds:\n  measure{name:free}: [\"rate > 99%\"]\n",
+        ),
+        (
             "no name of a measure",
             "thresholds:\n",
             "thresholds:\n  measure: [\"max < 1\"]\n",

@@ -48,6 +48,12 @@ fn a_transfer_follows_the_parameters_of_its_cell() {
         .collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [4096, 8192]);
+    for (users, is_right) in [(1, true), (2, false)] {
+        let sequence = format!("sequence: {{ users: {users}, sessions: 3 }}");
+        let text = self::study().replace("sequence: { sessions: 3 }", &sequence);
+        let loaded = load(text.as_bytes(), workload().as_bytes());
+        assert_eq!(loaded.is_ok(), is_right, "{users}");
+    }
 }
 
 #[test]

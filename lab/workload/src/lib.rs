@@ -75,8 +75,8 @@ pub use mqtt::MqttRequest;
 pub use parallel::{ForEach, Parallel, usual_at_once};
 pub use raw::{AnswerEnd, LengthField, RawBytes, RawRequest};
 pub use scripted::{
-    ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, OTHER_STEP,
-    SCRIPT_STEP, ScriptLimits, ScriptSource, Scripted,
+    ALL_CHECKS_MEASURE, CHECK_MEASURE, MAX_SCRIPT_MEASURES, MAX_SCRIPT_NAMES, MetricKind,
+    OTHER_STEP, SCRIPT_STEP, ScriptLimits, ScriptSource, Scripted,
 };
 pub use sends::Sends;
 pub use shared::{Lease, Put, Queued, SharedKind, SharedState, Take};

@@ -23,6 +23,19 @@ pub const MAX_SCRIPT_NAMES: usize = 1_000;
 /// Most checks and metrics of a script.
 pub const MAX_SCRIPT_MEASURES: usize = 500;
 
+/// The kind of a script's metric, which says what its figures mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// The distribution of its values.
+    Trend,
+    /// The part of its values that are true. Checks are rates.
+    Rate,
+    /// The sum of its values.
+    Counter,
+    /// Its last value.
+    Gauge,
+}
+
 /// A program that plays the sessions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Scripted {

@@ -351,7 +351,10 @@ fn a_workload_of_a_script_is_checked_and_tried() {
         &["run", "shop.js", "--url", &url, "--rate", "3"],
     );
     assert_eq!(code, Some(104), "{said}");
-    assert!(said.contains("--rate has no meaning"), "{said}");
+    assert!(
+        said.contains("--rate can't be used with a script"),
+        "{said}"
+    );
     let named = ["init", "--from", "shop.js", "--name", "made", "--url", &url];
     let (said, code) = run(folder.path(), &named);
     assert_eq!(code, Some(0), "{said}");

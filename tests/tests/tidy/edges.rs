@@ -377,7 +377,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab-stats",
         ],
     ),
-    ("lab-k6", &["lab-import", "lab-trial", "lab-units"]),
+    (
+        "lab-k6",
+        &["lab-import", "lab-trial", "lab-units", "lab-workload"],
+    ),
     (
         "lab-language",
         &["lab-script", "lab-scripted", "lab-units", "lab-workload"],

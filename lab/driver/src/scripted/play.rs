@@ -21,7 +21,7 @@ pub(crate) fn playing(
             "" => "default".to_owned(),
             name => name.to_owned(),
         },
-        executor: executor(drive),
+        executor: executor(drive.kind, !drive.stages.is_empty()),
         users: drive.users,
         first: drive.first,
         workers: drive.workers(),
@@ -38,12 +38,30 @@ pub(crate) fn playing(
 }
 
 /// Returns the executor of k6 that runs such a load.
-fn executor(drive: &Assignment) -> &'static str {
-    match (drive.kind, drive.stages.is_empty()) {
-        (LoadKind::Users, true) => "constant-vus",
-        (LoadKind::Users, false) => "ramping-vus",
-        (LoadKind::Arrival { .. }, true) => "constant-arrival-rate",
-        (LoadKind::Arrival { .. }, false) => "ramping-arrival-rate",
-        (LoadKind::Sequence { .. }, _) => "shared-iterations",
+fn executor(kind: LoadKind, has_stages: bool) -> &'static str {
+    match (kind, has_stages) {
+        (LoadKind::Users, false) => "constant-vus",
+        (LoadKind::Users, true) => "ramping-vus",
+        (LoadKind::Arrival { .. }, false) => "constant-arrival-rate",
+        (LoadKind::Arrival { .. }, true) => "ramping-arrival-rate",
+        (LoadKind::Sequence { shared: true, .. }, _) => "shared-iterations",
+        (LoadKind::Sequence { .. }, _) => "per-vu-iterations",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_has_the_executor_that_k6_would_run() {
+        let sequence = |shared| LoadKind::Sequence {
+            sessions: 2,
+            shared,
+        };
+        assert_eq!(executor(sequence(true), false), "shared-iterations");
+        assert_eq!(executor(sequence(false), false), "per-vu-iterations");
+        assert_eq!(executor(LoadKind::Users, false), "constant-vus");
+        assert_eq!(executor(LoadKind::Users, true), "ramping-vus");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::script::{Flags, StudyFiles};
 
-fn made(options: &Value, flags: Flags) -> Result<StudyFiles, Vec<Refused>> {
+pub(crate) fn made(options: &Value, flags: Flags) -> Result<StudyFiles, Vec<Refused>> {
     crate::files(&Script {
         name: "shop".to_owned(),
         prefix: "shop".to_owned(),
@@ -100,7 +100,7 @@ fn flags_replace_options() {
     let flags = Flags {
         vus: Some(3),
         duration: Some(Duration::from_secs(5)),
-        iterations: None,
+        ..Flags::default()
     };
     for options in [
         json!({ "vus": 9, "iterations": 4 }),
@@ -113,6 +113,33 @@ fn flags_replace_options() {
 }
 
 #[test]
+fn a_number_of_users_alone_replaces_no_stages_and_no_scenarios() {
+    let vus = Flags {
+        vus: Some(50),
+        ..Flags::default()
+    };
+    let stages = json!({ "stages": [{ "duration": "5m", "target": 100 }] });
+    let expected = "{ stages: [{ users: 100, from: 50, over: 300s }] }";
+    assert_eq!(load_of(&stages, vus), expected);
+    let one = scenario(&json!({ "executor": "constant-vus", "duration": "1m" }));
+    let refused = made(&one, vus).unwrap_err();
+    assert_eq!(refused[0].message, "--vus can't be used with `scenarios`");
+    assert!(refused[0].help.contains("--duration"));
+    let length = Flags {
+        duration: Some(Duration::from_secs(5)),
+        ..vus
+    };
+    let note =
+        "--duration or --iterations replaces the scenarios `one`: only the function `default` runs";
+    assert_eq!(made(&one, length).unwrap().notes, [note]);
+    let attempt = Flags {
+        is_attempt: true,
+        ..length
+    };
+    assert_eq!(made(&one, attempt).unwrap().notes, [""; 0]);
+}
+
+#[test]
 fn unreadable_options_are_refused_by_name() {
     let rates = |key: &str, value: Value| {
         let mut options =
@@ -121,27 +148,43 @@ fn unreadable_options_are_refused_by_name() {
         scenario(&options)
     };
     for (options, expected) in [
-        (json!({ "vus": "many" }), "`vus` is no number: \"many\""),
+        (
+            json!({ "vus": "many" }),
+            "`vus` must be a number, not \"many\"",
+        ),
         (
             json!({ "vus": 2.5 }),
-            "`vus` is no whole number above 0: 2.5",
+            "`vus` must be a whole number of at least 1, not 2.5",
         ),
-        (json!({ "vus": true }), "`vus` is no number: true"),
+        (json!({ "vus": "" }), "`vus` must be a number, not \"\""),
+        (
+            json!({ "stages": [{ "duration": "1m", "target": "" }, { "duration": "1m", "target": 1 }] }),
+            "`target` must be a number, not \"\"",
+        ),
+        (
+            rates("rate", json!("")),
+            "`rate` of the scenario `one` must be a number, not \"\"",
+        ),
+        (
+            scenario(&json!({ "executor": "per-vu-iterations", "startTime": "5s" })),
+            "`startTime` has no effect in the only scenario `one`",
+        ),
+        (json!({ "vus": true }), "`vus` must be a number, not true"),
         (
             json!({ "duration": "30 parsecs" }),
-            "`duration` is no time: \"30 parsecs\"",
+            "`duration` must be a duration such as '30s', not \"30 parsecs\"",
         ),
         (
             json!({ "duration": 1e300 }),
-            "`duration` is no time: 1e+300",
+            "`duration` must be a duration such as '30s', not 1e+300",
         ),
         (
             json!({ "duration": "1e300" }),
-            "`duration` is no time: \"1e300\"",
+            "`duration` must be a duration such as '30s', not \"1e300\"",
         ),
         (
             json!({ "stages": [{ "duration": "1m", "target": "x" }, { "duration": "1m", "target": 1 }] }),
-            "`target` is no number: \"x\"",
+            "`target` must be a number, not \"x\"",
         ),
         (
             json!({ "stages": [{ "target": 1 }, { "duration": "1m", "target": 1 }] }),
@@ -153,7 +196,7 @@ fn unreadable_options_are_refused_by_name() {
         ),
         (
             rates("rate", json!("fast")),
-            "`rate` of the scenario `one` is no number: \"fast\"",
+            "`rate` of the scenario `one` must be a number, not \"fast\"",
         ),
         (
             rates("rate", json!(null)),
@@ -161,12 +204,12 @@ fn unreadable_options_are_refused_by_name() {
         ),
         (
             rates("maxVUs", json!([])),
-            "`maxVUs` of the scenario `one` is no number: []",
+            "`maxVUs` of the scenario `one` must be a number, not []",
         ),
         (rates("timeUnit", json!("0s")), "`timeUnit` is 0"),
         (
             rates("startTime", json!("soon")),
-            "`startTime` of the scenario `one` is no time: \"soon\"",
+            "`startTime` of the scenario `one` must be a duration such as '30s', not \"soon\"",
         ),
         (
             scenario(&json!({ "executor": "constant-vus" })),
@@ -187,7 +230,7 @@ fn shorter_scenarios_go_on_with_a_note() {
     let options =
         json!({ "scenarios": { "a": constant("1m", "0s"), "b": constant("10s", "20s") } });
     let made = made(&options, Flags::default()).unwrap();
-    let note = "the scenario `b` goes on until the load ends after 1m, not only for 10s";
+    let note = "the scenario `b` runs until the load ends after 1m, not 10s as the script says";
     assert_eq!(made.notes, [note]);
     assert!(made.study.contains("hold: 60s"), "{}", made.study);
     assert!(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lab_script::{Program, Variables};
-use lab_scripted::session_of;
-use lab_workload::{InputName, Inputs, Scripted, Session, looks_secret};
+use lab_scripted::{metric_kinds, session_of};
+use lab_workload::{InputName, Inputs, MetricKind, Scripted, Session, looks_secret};
 
 use super::files::{Environment, Files, open, read_all, unreadable};
 use crate::error::{LoadError, Problem, Problems};
@@ -121,8 +121,8 @@ pub struct ScriptFacts {
     pub steps: Vec<String>,
     /// The names of its groups.
     pub groups: Vec<String>,
-    /// The names of its measures: of its metrics, of all checks, and of each.
-    pub measures: Vec<String>,
+    /// Its measures, with their kinds: its metrics, all checks, and each.
+    pub measures: Vec<(String, MetricKind)>,
     /// The texts of all its files, that of its entry first.
     pub texts: Vec<String>,
     /// The variables of the environment that it reads, with their values if known.
@@ -144,7 +144,10 @@ pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadErr
     let sources = scripted.sources.iter();
     let texts = sources.filter_map(|one| String::from_utf8(one.content.clone()).ok());
     let texts: Vec<String> = texts.collect();
+    let kinds = metric_kinds(&program);
+    let kind = |name: &str| kinds.get(name).copied().unwrap_or(MetricKind::Rate);
     let measures = session.steps.iter().flat_map(|step| &step.measures);
+    let measures = measures.map(|one| (one.name.clone(), kind(&one.name)));
     Ok(ScriptFacts {
         options: program.options().clone(),
         steps: scripted.names.into_keys().collect(),
@@ -153,7 +156,7 @@ pub fn read_script(path: &str, files: &dyn Files) -> Result<ScriptFacts, LoadErr
             .into_iter()
             .map(|one| one.name)
             .collect(),
-        measures: measures.map(|one| one.name.clone()).collect(),
+        measures: measures.collect(),
         texts,
         variables,
     })

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Analysis;
 use crate::model::{CellSummary, Estimate, ThresholdResult, TimesSummary, TrialAnalysis, Verdict};
-use lab_plan::{Metric, Scope};
+use lab_plan::{ALL_CHECKS_MEASURE, CHECK_MEASURE, Metric, Scope};
 
 /// The check of the valid trials.
 const CHECK_OF_TRIALS: &str = "the trial is a measurement";
@@ -18,9 +18,6 @@ const DURATION: &str = "http_req_duration";
 const REQUESTS: &str = "http_reqs";
 const FAILED: &str = "http_req_failed";
 const ITERATION: &str = "iteration_duration";
-const CHECKS: &str = "checks";
-/// The beginning of the names of a script's checks, as measures.
-const CHECK: &str = "check: ";
 /// The transaction of the whole session.
 const SESSION: &str = "session";
 
@@ -41,7 +38,7 @@ pub(super) fn k6(analysis: &Analysis) -> Value {
         CHECK_OF_TRIALS.to_owned(),
         check(CHECK_OF_TRIALS, passes, fails),
     );
-    metrics.insert(CHECKS.to_owned(), rate(passes, fails));
+    metrics.insert(ALL_CHECKS_MEASURE.to_owned(), rate(passes, fails));
     if let Some(cell) = cell {
         let trials: Vec<&TrialAnalysis> = valid().filter(|trial| cell.is_of(trial)).collect();
         of_cell(&mut metrics, cell, &trials);
@@ -82,11 +79,14 @@ fn measures(
         });
         let passes = sum.round() as u64;
         let (passes, fails) = (passes as usize, count.saturating_sub(passes) as usize);
-        if let Some(name) = one.name.strip_prefix(CHECK) {
+        if let Some(name) = one.name.strip_prefix(CHECK_MEASURE) {
             checks.insert(name.to_owned(), check(name, passes, fails));
-        } else if one.name == CHECKS {
+        } else if one.name == ALL_CHECKS_MEASURE {
             let (valid, invalid) = of_trials;
-            metrics.insert(CHECKS.to_owned(), rate(valid + passes, invalid + fails));
+            metrics.insert(
+                ALL_CHECKS_MEASURE.to_owned(),
+                rate(valid + passes, invalid + fails),
+            );
         } else {
             metrics.insert(one.name.clone(), trend(&one.values));
         }

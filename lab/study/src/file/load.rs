@@ -188,7 +188,7 @@ impl Decode for LoadFile {
         if let [sequence] = beside_mix.as_slice()
             && file.mix.is_some()
         {
-            let message = "a sequence is one population, and a mix is of several";
+            let message = "a sequence can't be combined with `mix`";
             problems.push(sequence.problem(message, "leave this out, or `mix`"));
         }
         if let [_, second, ..] = limits.as_slice() {

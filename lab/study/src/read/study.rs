@@ -339,16 +339,16 @@ fn raw_baseline(file: &StudyFile, workload: &Workload, problems: &mut Problems) 
         return false;
     }
     let sequence = file.load.value.sequence.as_ref();
+    let users = sequence.and_then(|at| at.value.users.as_ref());
     let (message, help) = if workload.transfer.is_none() {
         let help = "the workload says under `transfer` what a session carries";
         ("there is nothing to write", help)
     } else if sequence.is_none() {
         let help = "write `load: { sequence: { sessions: 10 } }`";
         ("only a sequence has a raw baseline", help)
-    } else if sequence.is_some_and(|at| at.value.users.is_some()) {
-        let help =
-            "leave `users` out of the sequence: the raw pass writes one file after the other";
-        ("a sequence of several users has no raw baseline", help)
+    } else if users.is_some_and(|users| users.value != Scalar::Int(1)) {
+        let help = "leave `users` out: the raw pass writes one file after the other";
+        ("`raw_baseline` needs a sequence of one user", help)
     } else if systems(file).any(|system| system.attach.is_some()) {
         let help = "only a system that the study starts has its data on a disk of this machine";
         ("a system that is attached to has no raw baseline", help)

@@ -32,6 +32,9 @@ pub(super) fn threshold(
     let right = &text[operator + 1 + usize::from(or_equal)..];
     let aggregate = within(text, left, aggregate(metric, left))?;
     let limit = match (metric, aggregate) {
+        (Metric::Measure, Aggregate::Rate) if !unit.is_empty() => {
+            Err(TextError::new("`rate` can't have a unit", whole(right)))
+        }
         (Metric::Measure, Aggregate::Rate) => limit(Metric::ErrorRate, unit, right),
         _ => limit(metric, unit, right),
     };

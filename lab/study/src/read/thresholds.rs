@@ -80,7 +80,7 @@ fn scope(key: &str, metric: Metric, rest: Option<&str>, parts: &Parts) -> Result
     match kind {
         "name" if metric == Metric::Measure => measure_scope(key, name, parts),
         _ if metric == Metric::Measure => wrong(
-            "this is a measure without its name",
+            "a threshold on a measure needs its name",
             "write `measure{name:…}` with a `measure` of the workload",
         ),
         _ if rest.is_none() && of_events => wrong(
